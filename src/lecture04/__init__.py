@@ -1,0 +1,1 @@
+"""Lecture04: an ablation workbench for Transformer parts."""

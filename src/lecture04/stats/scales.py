@@ -1,0 +1,155 @@
+"""The scale on which a metric is judged, and how a difference on it is shown.
+
+A noise band needs noise of the same size in every row. Perplexities and accuracies do not have that, so they are judged
+as NLL and as log odds; everything else is judged as it is.
+"""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import median
+from typing import Protocol
+
+Values = Mapping[str, Mapping[int, float]]
+"""{row: {seed: value}} in the table's order; NaN marks a diverged seed."""
+
+
+def percent(difference: float) -> float:
+    """A difference of natural logs as a change in percent: 100 (exp(d) - 1), infinite where that overflows."""
+    return 100 * math.expm1(difference) if difference < 700 else math.inf
+
+
+class Scale(Protocol):
+    """How one metric is judged."""
+
+    @property
+    def unit(self) -> str:
+        """What `difference` is measured in; empty for the metric's own unit."""
+        ...
+
+    def judged(self, raw: float) -> float:
+        """A raw value on the judged scale; NaN and infinities (diverged runs) become NaN."""
+        ...
+
+    def raw(self, judged: float) -> float:
+        """The inverse of `judged`."""
+        ...
+
+    def difference(self, judged: float) -> float:
+        """A difference of judged values in the unit that the table shows."""
+        ...
+
+    def floor(self, values: Values) -> float:
+        """The least standard deviation that judged values can resolve: `floor` of `noise_pool`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Identity:
+    """NLL (nats per token) and everything else: judged and shown as it is.
+
+    No floor: three equal values of a continuous metric, or of a count that training cannot change, have no noise, and
+    their band is 0.
+    """
+
+    unit: str = ""
+
+    def judged(self, raw: float) -> float:
+        return raw if math.isfinite(raw) else math.nan
+
+    def raw(self, judged: float) -> float:
+        return judged
+
+    def difference(self, judged: float) -> float:
+        return judged
+
+    def floor(self, values: Values) -> float:
+        return 0.0
+
+
+@dataclass(frozen=True)
+class Perplexity:
+    """Judged as NLL = ln(ppl), shown as a change in percent."""
+
+    unit: str = "%"
+
+    def judged(self, raw: float) -> float:
+        if raw <= 0:
+            raise ValueError(f"a perplexity is positive, got {raw}")
+        return math.log(raw) if math.isfinite(raw) else math.nan
+
+    def raw(self, judged: float) -> float:
+        return math.exp(judged) if judged < 700 else math.inf
+
+    def difference(self, judged: float) -> float:
+        return percent(judged)
+
+    def floor(self, values: Values) -> float:
+        return 0.0
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """A share of `n_items` test items, judged as the empirical logit ln((c + .5) / (N - c + .5)), c = share * N.
+
+    The half items keep 0 and N of N finite (Haldane 1956; Anscombe 1956).
+    """
+
+    n_items: int
+    unit: str = "log odds"
+
+    def __post_init__(self) -> None:
+        if self.n_items < 1:
+            raise ValueError(f"n_items: expected at least 1, got {self.n_items}")
+
+    def judged(self, raw: float) -> float:
+        if not math.isfinite(raw):
+            return math.nan
+        if not 0 <= raw <= 1:
+            raise ValueError(f"an accuracy lies between 0 and 1, got {raw}")
+        count = raw * self.n_items
+        return math.log((count + 0.5) / (self.n_items - count + 0.5))
+
+    def raw(self, judged: float) -> float:
+        return self.items(judged) / self.n_items
+
+    def items(self, judged: float) -> float:
+        """The count c behind a judged value (of a mean of judged values: a typical count, not whole)."""
+        return (self.n_items + 1) * (1 + math.tanh(judged / 2)) / 2 - 0.5
+
+    def difference(self, judged: float) -> float:
+        return judged
+
+    def floor(self, values: Values) -> float:
+        """One item over sqrt(12), the standard deviation of rounding to whole items, carried to the logit.
+
+        An item is a step in c, so by the delta method the floor is (1 / (c + .5) + 1 / (N - c + .5)) / sqrt(12). c is
+        the median count of the table: the mean would let one saturated row, where an item weighs about N / 2 times as
+        much as at one half, widen every other row's band.
+        """
+        finite = [value for row in values.values() for value in row.values() if math.isfinite(value)]
+        if not finite:
+            return 0.0
+        count = self.items(median(finite))
+        return (1 / (count + 0.5) + 1 / (self.n_items - count + 0.5)) / math.sqrt(12)
+
+
+def scale_of(metric: str, n_items: int | None = None) -> Scale:
+    """The scale of a metric by its name: `test/ppl` is a perplexity, `possessive/accuracy` an accuracy.
+
+    Raises ValueError for an accuracy without `n_items`, the number of test items behind it.
+    """
+    words = re.split(r"[/_.\-@]", metric.lower())
+    if "ppl" in words or "perplexity" in words:
+        return Perplexity()
+    if "accuracy" in words or "acc" in words:
+        if n_items is None:
+            raise ValueError(f"{metric!r} is an accuracy: n_items (how many test items) is needed to judge it")
+        return Accuracy(n_items)
+    return Identity()
+
+
+def judged_values(raw: Values, scale: Scale) -> dict[str, dict[int, float]]:
+    """A table of raw values on the judged scale, rows and seeds in the same order."""
+    return {row: {seed: scale.judged(value) for seed, value in seeds.items()} for row, seeds in raw.items()}
