@@ -1,0 +1,54 @@
+"""Hydra's side of a sweep: it takes the overrides of `-m` and hands them to lecture04.sweep.
+
+Hydra imports every plugin at start-up, so nothing heavy is imported before a sweep runs; and the class must be defined
+in this namespace to be found.
+"""
+
+# No `from __future__ import annotations`: together with @dataclass it crashes Hydra's scan of this module.
+import sys
+from dataclasses import dataclass
+
+from hydra.core.config_store import ConfigStore
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.plugins import Plugins
+from hydra.plugins.sweeper import Sweeper
+from hydra.types import HydraContext, TaskFunction
+from omegaconf import DictConfig
+
+
+@dataclass
+class AblationConf:
+    """The sweeper has no options of its own: a sweep file, or the swept keys, say what to do."""
+
+    _target_: str = "hydra_plugins.ablation_sweeper.AblationSweeper"
+
+
+class AblationSweeper(Sweeper):
+    """Rows times seeds, with a comparison table at the end."""
+
+    def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
+        """Keep what Hydra gives, and make its launcher."""
+        self.config, self.loader = config, hydra_context.config_loader
+        self.launcher = Plugins.instance().instantiate_launcher(
+            hydra_context=hydra_context, task_function=task_function, config=config
+        )
+
+    def sweep(self, arguments: list[str]) -> None:
+        """Plan, launch what is missing, and print the table; exits with 1 if a run failed."""
+        from lecture04.cli import settled, to_root
+        from lecture04.sweep import command
+
+        overrides = OverridesParser.create(config_loader=self.loader).parse_overrides(arguments)
+        plan = command.plan(
+            to_root(self.config).sweep,
+            overrides,
+            is_group=lambda key: bool(self.loader.get_group_options(key)),
+            compose=lambda lines: settled(self.loader.load_sweep_config(self.config, list(lines))),
+        )
+        if to_root(self.config).sweep.plan:
+            command.show(plan, self.config.hydra.launcher)
+        elif command.execute(plan, self.launcher, sys.argv[1:]):
+            sys.exit(1)
+
+
+ConfigStore.instance().store(group="hydra/sweeper", name="ablation", node=AblationConf, provider="lecture04")

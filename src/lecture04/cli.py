@@ -1,0 +1,100 @@
+"""`python train.py`: the only place where a DictConfig exists. Hydra composes, we check, settle and hand on."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import hydra
+from hydra.core.config_store import ConfigStore
+from hydra.core.hydra_config import HydraConfig
+from hydra.experimental.callback import Callback
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf, open_dict
+
+from lecture04 import config, errors, settle, sweep_files
+
+ROOT = Path(__file__).parents[2]
+
+
+def to_root(cfg: DictConfig) -> config.Root:
+    """A composed config as plain dataclasses, interpolations resolved. Hydra's own node, where present, is left out."""
+    ours = cfg.copy()
+    OmegaConf.set_readonly(ours, False)
+    with open_dict(ours):
+        ours.pop("hydra", None)
+    root = OmegaConf.to_object(ours)
+    assert isinstance(root, config.Root)
+    return root
+
+
+def settled(cfg: DictConfig) -> config.Root:
+    """A composed config, settled. Raises UserError with every error, one a line."""
+    root = to_root(cfg)
+    if bad := settle.validate(root):
+        raise errors.UserError("\n".join(bad))
+    return settle.settle(root)
+
+
+def run_name(*, _root_: DictConfig) -> str:
+    """Hydra's resolver for the run's folder: that of the record which stands for it."""
+    from lecture04.runs.record import find
+
+    return find(settled(_root_)).folder.name
+
+
+class Check(Callback):
+    """Every error of a single run's config, before its folder is made (a sweep checks its rows by itself)."""
+
+    def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Exit with the errors; Hydra would turn any other exception into a warning."""
+        try:
+            if rows := config.sweep.rows:
+                sys.exit(f"sweeps={config.sweep.name} is a table of {len(rows)} rows: add -m to run it.")
+            settled(config)
+        except errors.UserError as e:
+            sys.exit(str(e))
+
+
+def register() -> None:
+    """Hand Hydra the schemas, the sweep files and the resolver."""
+    store = ConfigStore.instance()
+    store.store(name="schema", node=config.Root)
+    for (family, name), node in config.SCHEMAS.items():
+        store.store(group=f"schema/{family}", name=name, node=node)
+    sweep_files.store(ROOT / "sweeps")
+    # Hydra copies the cache of the parent's config into the jobs: a cached name would be that of the first row.
+    OmegaConf.register_new_resolver("run_name", run_name, use_cache=False, replace=True)
+
+
+register()
+
+
+@hydra.main(version_base="1.3", config_path=str(ROOT / "conf"), config_name="config")
+def main(cfg: DictConfig) -> None:
+    """One run: what `python train.py` does, and each job of a sweep."""
+    run = settled(cfg)
+    here = HydraConfig.get()
+    from lecture04 import job, screen
+    from lecture04.runs.record import Record
+
+    record = Record(Path(here.runtime.output_dir))
+    command = " ".join(["python train.py", *map(sweep_files.quoted, here.overrides.task)])
+    alone = here.mode is RunMode.RUN
+    try:
+        with screen.run_progress(run, show=alone) as progress:
+            job.run(run, record, command=command, progress=progress)
+    except Exception as e:
+        if not alone:
+            raise  # the launcher goes on with the other jobs, and the sweeper reads the record
+        sys.exit(f"The run failed: {type(e).__name__}: {e}\nIts traceback: {record.folder / 'train.log'}")
+    if alone:
+        screen.print_run(run, record)
+
+
+def entry() -> None:
+    """The command line. Hydra 1.3 refuses overrides on both sides of -m, so it is put last."""
+    for flag in ("-m", "--multirun"):
+        if flag in sys.argv:
+            sys.argv.remove(flag)
+            sys.argv.append(flag)
+    errors.run(main)

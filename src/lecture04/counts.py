@@ -1,0 +1,87 @@
+"""Parameters, FLOPs and KV numbers of a settled config, by formula. No torch; tests hold them to the built models."""
+
+from lecture04.config import FFN, Attention, Model, Root
+from lecture04.registry import fact
+
+
+def linear(d_in: int, d_out: int, bias: bool) -> int:
+    """Parameters of a Linear layer."""
+    return d_in * d_out + bias * d_out
+
+
+def ffn_params(d_model: int, d_ff: int, *, gated: bool, bias: bool) -> int:
+    """Parameters of one feed-forward layer: up (two of them where gated) and down."""
+    return (2 if gated else 1) * linear(d_model, d_ff, bias) + linear(d_ff, d_model, bias)
+
+
+def n_kv_heads(attention: Attention, model: Model) -> int:
+    """The number of key and value heads; null means what the attention's name says."""
+    return attention.n_kv_heads or fact("attention", attention.name, "n_kv_heads", model.n_heads)
+
+
+def attention_params(attention: Attention, model: Model) -> int:
+    """Parameters of one attention layer: q and output of d_model, k and v of n_kv_heads d_head."""
+    d, d_kv = model.d_model, n_kv_heads(attention, model) * model.d_head
+    return 2 * linear(d, d, attention.bias) + 2 * linear(d, d_kv, attention.bias)
+
+
+def norm_params(cfg: Root) -> int:
+    """Parameters of all norms: one before or after each sublayer, and the last one where the placement has it."""
+    places = 2 * cfg.model.n_layers + fact("placement", cfg.placement.name, "final_norm", False)
+    return places * fact("norm", cfg.norm.name, "n_vectors", 1) * cfg.model.d_model
+
+
+def is_gated(ffn: FFN) -> bool:
+    """Whether the feed-forward layer has two up-projections."""
+    return fact("ffn", ffn.name, "gated", False)
+
+
+def params_by_part(cfg: Root) -> dict[str, int]:
+    """Parameters of each family over the whole model."""
+    model, ffn = cfg.model, cfg.ffn
+    assert ffn.d_ff is not None, "settle the config first"
+    embed = cfg.data.vocab_size * model.d_model
+    one_ffn = ffn_params(model.d_model, ffn.d_ff, gated=is_gated(ffn), bias=ffn.bias)
+    return {
+        "embed": embed,
+        "attention": model.n_layers * attention_params(cfg.attention, model),
+        "ffn": model.n_layers * one_ffn,
+        "norm": norm_params(cfg),
+        "head": 0 if model.tied else embed,
+    }
+
+
+def params(cfg: Root) -> int:
+    """Parameters of the whole model; a tied embedding counts once."""
+    return sum(params_by_part(cfg).values())
+
+
+def standard_params(model: Model, vocab_size: int) -> int:
+    """Parameters of the same sizes built of the standard parts.
+
+    Pre-norm LayerNorm, a plain FFN of 4 d_model, MHA, sinusoidal positions, biases in every Linear layer.
+    """
+    d = model.d_model
+    block = 4 * linear(d, d, True) + ffn_params(d, 4 * d, gated=False, bias=True) + 2 * 2 * d
+    return vocab_size * d * (1 if model.tied else 2) + model.n_layers * block + 2 * d
+
+
+def flops_per_token(cfg: Root, n_ctx: int | None = None) -> int:
+    """Forward FLOPs for one of `n_ctx` tokens in a whole sequence (data.max_len where not given).
+
+    Matrix products only, a multiply and an add counted as two, and the attention's products over all n_ctx keys: what a
+    dense kernel does, mask or not. A training step costs about three times as much.
+    """
+    model, ffn = cfg.model, cfg.ffn
+    assert ffn.d_ff is not None, "settle the config first"
+    n_ctx = cfg.data.max_len if n_ctx is None else n_ctx
+    d, d_kv = model.d_model, n_kv_heads(cfg.attention, model) * model.d_head
+    projections = 2 * d * d + 2 * d * d_kv
+    scores_and_values = 2 * n_ctx * d  # GQA shares keys, not work: every query head meets every key
+    layer = projections + scores_and_values + (3 if is_gated(ffn) else 2) * d * ffn.d_ff
+    return 2 * (model.n_layers * layer + d * cfg.data.vocab_size)
+
+
+def kv_per_token(cfg: Root) -> int:
+    """Numbers that the KV cache keeps for each token: 2 n_kv_heads d_head a layer."""
+    return cfg.model.n_layers * 2 * n_kv_heads(cfg.attention, cfg.model) * cfg.model.d_head

@@ -1,0 +1,103 @@
+"""Documents to batches: a random order of one's own, and rows packed so full that little padding is paid for.
+
+A third of a plain batch of documents of differing length is padding. Here the documents of a batch are laid end to end
+in rows of `max_len` tokens; positions start again with each document and attention stays inside it, so the result is
+that of the plain batch. Which documents make a batch depends on the seed and the epoch alone.
+
+Shapes: B rows, T tokens in the longest row.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lecture04.data.corpus import Split
+
+PAD, IGNORE = 0, -100  # IGNORE is cross_entropy's own default
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows of whole documents. At padding, `targets` is IGNORE and `document` -1; `source` is the target's place in
+    the split's flat arrays (or -1), for whatever else is known of that token."""
+
+    tokens_BT: Tensor
+    targets_BT: Tensor
+    pos_BT: Tensor
+    document_BT: Tensor
+    source_BT: Tensor
+    n_predicted: int
+
+
+def pack(lengths: np.ndarray, capacity: int) -> list[list[int]]:
+    """Indices of items in rows whose lengths sum to at most `capacity`: best fit, the longest first.
+
+    Raises ValueError where an item alone is longer than a row.
+    """
+    rows: list[list[int]] = []
+    free: list[int] = []
+    for i in np.argsort(-lengths, kind="stable").tolist():
+        length = int(lengths[i])
+        if length > capacity:
+            raise ValueError(f"data.max_len={capacity}: document {i} has {length} tokens to predict.")
+        fits = [(left, row) for row, left in enumerate(free) if left >= length]
+        if fits:
+            _, row = min(fits)
+            rows[row].append(i)
+            free[row] -= length
+        else:
+            rows.append([i])
+            free.append(capacity - length)
+    return rows
+
+
+def make_batch(split: Split, documents: np.ndarray, max_len: int) -> Batch:
+    """The batch of these documents: inputs are all tokens but the last of each, targets all but the first."""
+    starts = split.offsets[documents]
+    lengths = split.offsets[documents + 1] - starts - 1
+    rows = pack(lengths, max_len)
+    shape = len(rows), max(int(lengths[row].sum()) for row in rows)
+    pos, source, document = np.zeros(shape, np.int64), np.full(shape, -1), np.full(shape, -1)
+    for r, row in enumerate(rows):
+        column = 0
+        for i in row:
+            here = slice(column, column + lengths[i])
+            pos[r, here] = np.arange(lengths[i])
+            source[r, here] = starts[i] + 1 + pos[r, here]
+            document[r, here] = i
+            column += lengths[i]
+    real = source >= 0
+    return Batch(
+        tokens_BT=torch.from_numpy(np.where(real, split.tokens[source - 1], PAD).astype(np.int64)),
+        targets_BT=torch.from_numpy(np.where(real, split.tokens[source], IGNORE).astype(np.int64)),
+        pos_BT=torch.from_numpy(pos),
+        document_BT=torch.from_numpy(document),
+        source_BT=torch.from_numpy(source),
+        n_predicted=int(lengths.sum()),
+    )
+
+
+def order(n_docs: int, *, seed: int, epoch: int) -> np.ndarray:
+    """The documents' order in one epoch of one seed; nothing else enters it."""
+    digest = hashlib.sha256(f"{seed}/data order/{epoch}".encode()).digest()
+    return np.random.default_rng(int.from_bytes(digest[:8], "little")).permutation(n_docs)
+
+
+def training_batches(split: Split, *, seed: int, batch_size: int, max_len: int) -> Iterator[Batch]:
+    """Batches of `batch_size` documents, epoch after epoch without end; an epoch's last batch may be smaller."""
+    epoch = 0
+    while True:
+        documents = order(split.n_docs, seed=seed, epoch=epoch)
+        for start in range(0, split.n_docs, batch_size):
+            yield make_batch(split, documents[start : start + batch_size], max_len)
+        epoch += 1
+
+
+def evaluation_batches(split: Split, *, max_len: int, n_docs: int = 128) -> Iterator[Batch]:
+    """Every document once, in the split's order."""
+    for start in range(0, split.n_docs, n_docs):
+        yield make_batch(split, np.arange(start, min(start + n_docs, split.n_docs)), max_len)

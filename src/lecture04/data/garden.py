@@ -1,0 +1,304 @@
+"""The Garden World: people and animals in a garden, a probabilistic grammar whose next-word distribution is exact.
+
+    when the old man that the queen follows waters his rose the cat rests near its wall .
+
+A document is a few such sentences and `<eos>`, at most `MAX_LENGTH` tokens. Three things are to be learnt from it: the
+grammar; the collocations (who does what, to what, what it looks like, where), which `world_seed` draws sparse, so that
+many pairings are rare and some are never seen in training; and agreement: a possessive pronoun agrees with the subject of
+its own clause, which may stand far back, beyond a relative clause or people and animals of another gender.
+
+    python -m lecture04.data.garden --sample 5
+"""
+
+import argparse
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from lecture04.data.grammar import Belief, Grammar, Rule, Symbol, Terminal
+
+MAX_LENGTH = 64
+"""The most tokens that a document has after <bos>, <eos> counted."""
+
+PAD, BOS, EOS = "<pad>", "<bos>", "<eos>"
+POSSESSIVES = ("his", "her", "its")
+
+MALE = ("boy", "man", "uncle", "father", "king")
+FEMALE = ("girl", "woman", "aunt", "mother", "queen")
+ANIMALS = ("dog", "cat", "hen", "rabbit", "bird", "mouse", "fox", "goat")
+NOUNS = {
+    "being": MALE + FEMALE + ANIMALS,
+    "plant": ("rose", "tulip", "lily", "daisy", "bean", "carrot", "apple", "fern", "oak", "pumpkin"),
+    "thing": ("basket", "spade", "bucket", "rake", "hat", "ball", "stone", "rope", "broom", "lamp"),
+    "place": ("pond", "wall", "gate", "fence", "shed", "bench", "tree", "path", "well", "hedge"),
+}
+OBJECTS = {  # the verbs, and the kinds of noun that each takes, in order
+    **dict.fromkeys(("waters", "plants", "picks", "smells"), ("plant",)),
+    **dict.fromkeys(("carries", "drops", "finds", "hides"), ("thing",)),
+    **dict.fromkeys(("sees", "follows", "helps", "calls"), ("being",)),
+    **dict.fromkeys(("gives", "shows"), ("being", "thing")),
+    **dict.fromkeys(("rests", "sleeps", "waits", "sings"), ()),
+}
+ADJECTIVES = ("old", "young", "small", "big", "red", "blue", "yellow", "white", "green")
+PREPOSITIONS = ("near", "behind", "under", "by")
+CONJUNCTIONS = ("when", "while", "because")
+VOCAB = (
+    *(PAD, BOS, EOS, ".", "the", *POSSESSIVES, "who", "that", *PREPOSITIONS, *CONJUNCTIONS, *ADJECTIVES, *OBJECTS),
+    *(noun for nouns in NOUNS.values() for noun in nouns),
+)
+TOKEN_ID = {word: token for token, word in enumerate(VOCAB)}
+PRONOUN_OF = dict.fromkeys(MALE, "his") | dict.fromkeys(FEMALE, "her") | dict.fromkeys(ANIMALS, "its")
+
+# The shape of the language. A probability that belongs to a word is the mean over the words (see `_Rules`).
+CONCENTRATION = 0.22  # of the collocations' Dirichlet weights: the smaller, the sparser
+SUBJECT_CONCENTRATION = 5.0  # of the subjects' frequencies
+FLOOR = 1e-4  # added to every weight, so that no pairing is impossible
+P_STOP = 0.42  # after a sentence
+MAX_SENTENCES = 4
+P_SUBORDINATE = 0.25  # in a sentence
+P_LEADING = 0.5  # of the subordinate clauses, those before the main clause
+P_RELATIVE = 0.18  # after a subject
+P_GAP = 0.25  # of these, those that say what another does to the subject: "the boy that the dog follows"
+P_OBJECT_RELATIVE = 0.05  # at a clause's end, after an object: "waters the rose that the boy plants"
+P_PLACE = 0.4  # at a clause's end, of the verb
+P_POSSESSIVE = 0.5  # before an object or a place, of the verb
+P_ADJECTIVE = 0.3  # of the noun
+
+THE, THAT, WHO = Terminal("the"), Terminal("that"), Terminal("who")
+
+
+class Subject(NamedTuple):
+    """The subject of a clause: its noun, and how many clauses enclose the clause, which tells the open clauses apart."""
+
+    noun: str
+    depth: int
+
+
+class Note(NamedTuple):
+    """What a derivation says of a word: the subject that it names or refers to, and the word whose collocation it is."""
+
+    subject: Subject | None = None
+    given: str = ""
+
+
+class _Rules:
+    """The grammar of one world. A symbol is (name, *arguments), and its alternatives are what the method `name` returns."""
+
+    def __init__(self, world_seed: int) -> None:
+        rng = np.random.default_rng(world_seed)
+
+        def weights(words: Sequence[str], concentration: float = CONCENTRATION) -> dict[str, float]:
+            drawn = rng.dirichlet(np.full(len(words), concentration)) + FLOOR
+            return dict(zip(words, drawn.tolist(), strict=True))
+
+        def leaning(words: Iterable[str], mean: float) -> dict[str, float]:
+            """A probability for each word, most of them near 0 or 1."""
+            return {word: float(rng.beta(mean, 1 - mean).clip(FLOOR, 1 - FLOOR)) for word in words}
+
+        nouns = [noun for kind in NOUNS.values() for noun in kind]
+        self.subjects = weights(NOUNS["being"], SUBJECT_CONCENTRATION)
+        self.verbs = {noun: weights(tuple(OBJECTS)) for noun in NOUNS["being"]}
+        self.objects = {(verb, kind): weights(NOUNS[kind]) for verb, kinds in OBJECTS.items() for kind in kinds}
+        self.places = {verb: weights(NOUNS["place"]) for verb in OBJECTS}
+        self.prepositions = {verb: weights(PREPOSITIONS) for verb in OBJECTS}
+        self.adjectives = {noun: weights(ADJECTIVES) for noun in nouns}
+        self.p_place = leaning(OBJECTS, P_PLACE)
+        self.p_possessive = leaning(OBJECTS, P_POSSESSIVE)
+        self.p_adjective = leaning(nouns, P_ADJECTIVE)
+
+    def __call__(self, symbol: Symbol) -> list[Rule]:
+        name, *arguments = symbol
+        return getattr(self, name)(*arguments)
+
+    def sentences(self, most: int) -> list[Rule]:
+        one = (("sentence",), Terminal("."))
+        return [(P_STOP, one), (1 - P_STOP, (*one, ("sentences", most - 1)))] if most > 1 else [(1, one)]
+
+    def sentence(self) -> list[Rule]:
+        clause, conjunction = ("clause", 0, None), ("conjunction",)
+        return [
+            (1 - P_SUBORDINATE, (clause,)),
+            (P_SUBORDINATE * P_LEADING, (conjunction, clause, clause)),
+            (P_SUBORDINATE * (1 - P_LEADING), (clause, conjunction, clause)),
+        ]
+
+    def conjunction(self) -> list[Rule]:
+        return [(1, (Terminal(word),)) for word in CONJUNCTIONS]
+
+    def clause(self, depth: int, gap: str | None) -> list[Rule]:
+        """With a gap, a relative clause that lacks its first object, of the kind `gap`: "that the dog follows"."""
+        return [(1, (THE, ("subject", depth, gap)))]
+
+    def subject(self, depth: int, gap: str | None) -> list[Rule]:
+        rules = []
+        for noun, weight in self.subjects.items():
+            subject = Subject(noun, depth)
+            after = (("relative", subject), ("predicate", subject, gap))
+            rules += [(weight * p, (*phrase, *after)) for p, phrase in self._phrases(noun, Note(subject))]
+        return rules
+
+    def relative(self, head: Subject) -> list[Rule]:
+        if head.depth > 0:
+            return [(1, ())]
+        return [
+            (1 - P_RELATIVE, ()),
+            (P_RELATIVE * (1 - P_GAP), (THAT if head.noun in ANIMALS else WHO, ("predicate", head, None))),
+            (P_RELATIVE * P_GAP, (THAT, ("clause", head.depth + 1, "being"))),
+        ]
+
+    def predicate(self, subject: Subject, gap: str | None) -> list[Rule]:
+        rules = []
+        for verb, weight in self.verbs[subject.noun].items():
+            kinds = OBJECTS[verb]
+            if gap is not None:
+                if kinds[:1] != (gap,):
+                    continue
+                kinds = kinds[1:]
+            objects = [part for kind in kinds for part in (("determiner", subject, verb), ("object", verb, kind))]
+            end = ("end", subject, verb, kinds[-1] if kinds else None)
+            rules.append((weight, (Terminal(verb, Note(given=subject.noun)), *objects, end)))
+        return rules
+
+    def determiner(self, subject: Subject, verb: str) -> list[Rule]:
+        p_possessive = self.p_possessive[verb]
+        return [(1 - p_possessive, (THE,)), (p_possessive, (Terminal(PRONOUN_OF[subject.noun], Note(subject)),))]
+
+    def object(self, verb: str, kind: str) -> list[Rule]:
+        return self._choice(self.objects[verb, kind], verb)
+
+    def end(self, subject: Subject, verb: str, last_object: str | None) -> list[Rule]:
+        p_place = self.p_place[verb]
+        p_relative = P_OBJECT_RELATIVE if last_object and subject.depth == 0 else 0
+        place = (("preposition", verb), ("determiner", subject, verb), ("place", verb))
+        rules = [((1 - p_place) * (1 - p_relative), ()), (p_place, place)]
+        if p_relative:
+            rules.append(((1 - p_place) * p_relative, (THAT, ("clause", subject.depth + 1, last_object))))
+        return rules
+
+    def preposition(self, verb: str) -> list[Rule]:
+        return [(weight, (Terminal(word, Note(given=verb)),)) for word, weight in self.prepositions[verb].items()]
+
+    def place(self, verb: str) -> list[Rule]:
+        return self._choice(self.places[verb], verb)
+
+    def _choice(self, nouns: dict[str, float], given: str) -> list[Rule]:
+        return [
+            (weight * p, phrase)
+            for noun, weight in nouns.items()
+            for p, phrase in self._phrases(noun, Note(given=given))
+        ]
+
+    def _phrases(self, noun: str, note: Note) -> list[Rule]:
+        """The noun alone, and with each adjective. The noun is drawn first: an adjective only hints at the noun to come."""
+        word, p_adjective = Terminal(noun, note), self.p_adjective[noun]
+        total = sum(self.adjectives[noun].values())
+        return [(1 - p_adjective, (word,))] + [
+            (p_adjective * weight / total, (Terminal(adjective, Note(given=noun)), word))
+            for adjective, weight in self.adjectives[noun].items()
+        ]
+
+
+@dataclass(frozen=True)
+class Document:
+    """One document, without <bos> and with <eos>; three values a token.
+
+    `log_prob` is the true log p(token | prefix) in nats. `subject_distance` says of a possessive pronoun how many tokens
+    back the head noun of its subject stands, and is 0 for any other token.
+    """
+
+    tokens: list[int]
+    log_prob: np.ndarray
+    subject_distance: list[int]
+
+
+@dataclass(frozen=True)
+class Garden:
+    """The language of one world."""
+
+    world_seed: int = 0
+    grammar: Grammar = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "grammar", _grammar(self.world_seed))
+
+    def next_token_probs(self, prefix: Sequence[int]) -> np.ndarray:
+        """P(token | prefix), float64 [len(VOCAB)], for a prefix of token ids after <bos>; all zero after <eos>.
+
+        Raises:
+            ValueError: no document begins so.
+        """
+        _, belief = self._read(prefix)
+        probs = np.zeros(len(VOCAB))
+        for word, prob in self.grammar.next_words(belief).items():
+            probs[TOKEN_ID[word]] = prob
+        return probs
+
+    def log_prob(self, tokens: Sequence[int]) -> np.ndarray:
+        """log P(token | the tokens before it) in nats, float64 [len(tokens)], for a document or the beginning of one.
+
+        Raises:
+            ValueError: no document begins so.
+        """
+        return np.log(self._read(tokens)[0])
+
+    def sample(self, rng: np.random.Generator) -> Document:
+        """One document; as many uniform numbers are drawn from `rng` as it has tokens."""
+        text = self.grammar.sample(rng)
+        tokens = [TOKEN_ID[terminal.word] for terminal in text]
+        return Document(tokens, self.log_prob(tokens), _subject_distance(text))
+
+    def _read(self, tokens: Sequence[int]) -> tuple[list[float], Belief]:
+        belief, probs = self.grammar.start, []
+        for position, token in enumerate(tokens):
+            prob, belief = self.grammar.advance(belief, VOCAB[token])
+            if not prob:
+                raise ValueError(f"no document goes on with token {token} ({VOCAB[token]!r}) at position {position}")
+            probs.append(prob)
+        return probs, belief
+
+
+@cache
+def _grammar(world_seed: int) -> Grammar:
+    return Grammar(_Rules(world_seed), ("sentences", MAX_SENTENCES), end=EOS, limit=MAX_LENGTH)
+
+
+def _subject_distance(text: Sequence[Terminal]) -> list[int]:
+    # A subject is named before anything else is said of it, and the last one named at a depth is the one still open there.
+    named_at: dict[Subject, int] = {}
+    distances = [0] * len(text)
+    for position, terminal in enumerate(text):
+        match terminal.note:
+            case Note(subject=Subject() as subject) if terminal.word == subject.noun:
+                named_at[subject] = position
+            case Note(subject=Subject() as subject) if terminal.word in POSSESSIVES:
+                distances[position] = position - named_at[subject]
+    return distances
+
+
+def _show(document: Document) -> str:
+    words = [
+        f"{VOCAB[token]}({distance})" if distance else VOCAB[token]
+        for token, distance in zip(document.tokens, document.subject_distance, strict=True)
+    ]
+    total, n_tokens = float(document.log_prob.sum()), len(document.tokens)
+    return f"{' '.join(words)}\n    {n_tokens} tokens, log p = {total:.2f} nats, perplexity {math.exp(-total / n_tokens):.2f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Shows documents of the Garden World with their true probabilities.")
+    parser.add_argument("--sample", type=int, default=5, metavar="N", help="how many documents (default: 5)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the documents (default: 0)")
+    parser.add_argument("--world-seed", type=int, default=0, help="seed of the collocations (default: 0)")
+    args = parser.parse_args()
+    garden, rng = Garden(args.world_seed), np.random.default_rng(args.seed)
+    for _ in range(args.sample):
+        print(_show(garden.sample(rng)))
+    print("\nhis(5): the pronoun's subject stands 5 tokens back")
+
+
+if __name__ == "__main__":
+    main()

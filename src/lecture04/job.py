@@ -1,0 +1,93 @@
+"""One run from a settled config, on disk from beginning to end. The one place that imports torch on a command's way."""
+
+import logging
+import time
+from pathlib import Path
+from typing import Protocol
+
+import torch
+
+from lecture04 import counts, settle
+from lecture04.config import Root
+from lecture04.data.corpus import Corpus
+from lecture04.nn.init import build
+from lecture04.registry import lookup
+from lecture04.runs import memory
+from lecture04.runs.fingerprint import evaluation_key
+from lecture04.runs.record import Record, Status
+from lecture04.train import checkpoint
+from lecture04.train.evaluate import evaluate
+from lecture04.train.loop import Row, train
+
+log = logging.getLogger(__name__)
+
+
+class Progress(Protocol):
+    """Whoever shows how far a run is."""
+
+    def __call__(self, step: int, row: Row) -> None: ...
+
+
+def load_corpus(cfg: Root) -> Corpus:
+    """The corpus that `data` names; made on first use and kept under paths.outputs/data."""
+    corpus: Corpus = lookup("data", cfg.data.name)(cfg.data, Path(cfg.paths.outputs) / "data")
+    if len(corpus.vocab) != cfg.data.vocab_size:
+        raise ValueError(f"data.vocab_size={cfg.data.vocab_size}: data={cfg.data.name} has {len(corpus.vocab)} words.")
+    return corpus
+
+
+def run(cfg: Root, record: Record, *, command: str, progress: Progress) -> None:
+    """Do what is missing of a settled config's run: nothing, its evaluation, or all of it.
+
+    A failure is written down with its cause and raised again.
+    """
+    key = evaluation_key(cfg)
+    # The order in which sums are taken depends on the number of threads, so it is the run's and not the machine's.
+    torch.set_num_threads(cfg.trainer.threads)
+    with record.lock():
+        if record.is_complete(key):
+            log.info("Nothing to do: the run is there, %s.", record.folder)
+            return
+        try:
+            corpus = load_corpus(cfg)
+            if not record.status().is_result:
+                _train(cfg, record, corpus, command, progress)
+            metrics = evaluate(checkpoint.load(cfg, record.folder), corpus, cfg)
+        except Exception as e:
+            log.exception("Failed.")
+            error = f"{type(e).__name__}: {e}"
+            if record.status().is_result:
+                record.write_evaluation(key, {"error": f"evaluation: {error}"})
+            else:
+                record.finish(Status.failed, cfg, command, error=error)
+            raise
+        record.write_evaluation(key, {"metrics": metrics})
+        log.info("Evaluated: %s", metrics)
+
+
+def _train(cfg: Root, record: Record, corpus: Corpus, command: str, progress: Progress) -> None:
+    started = time.perf_counter()
+    memory.reset_peak()
+    record.start(cfg, command)
+    log.info("%s", command)
+    model = build(cfg)
+    outcome = train(model, corpus, cfg, log=record.append, tick=progress)
+    checkpoint.save(model, record.folder)
+    metrics = {
+        "tokens_per_second": outcome.tokens / outcome.seconds,
+        "peak_mib": memory.peak_mib(),
+        "wall_seconds": time.perf_counter() - started,
+        "train_seconds": outcome.seconds,
+        "steps": outcome.steps,
+        "tokens": outcome.tokens,
+        "documents": outcome.steps * cfg.trainer.batch_size,
+        "params": counts.params(cfg),
+        "d_ff": cfg.ffn.d_ff,
+        "mismatch": settle.mismatch(cfg),
+        "flops_per_token": counts.flops_per_token(cfg),
+        "kv_per_token": counts.kv_per_token(cfg),
+    }
+    status = Status.diverged if outcome.diverged else Status.finished
+    if outcome.diverged:
+        log.warning("Diverged: %s.", outcome.diverged)
+    record.finish(status, cfg, command, why=outcome.diverged, metrics=metrics)

@@ -1,0 +1,48 @@
+"""A block: attention and a feed-forward layer on the residual stream, and where the norms stand.
+
+A placement is a class; the names of the parameters (`attention_norm.weight`, `ffn.up.weight`) are the same in all.
+`final_norm` says whether the model ends with one more norm.
+"""
+
+from collections.abc import Callable
+
+from torch import Tensor, nn
+
+from lecture04.nn.attention import Attention, Sight
+from lecture04.nn.kv_cache import KVCache
+from lecture04.registry import register
+
+
+class Block(nn.Module):
+    """What every placement has: two sublayers and a norm for each."""
+
+    def __init__(self, attention: Attention, ffn: nn.Module, new_norm: Callable[[], nn.Module]) -> None:
+        super().__init__()
+        self.attention_norm = new_norm()
+        self.attention = attention
+        self.ffn_norm = new_norm()
+        self.ffn = ffn
+
+    def forward(self, x_BTD: Tensor, sight: Sight, cache: KVCache | None = None) -> tuple[Tensor, KVCache | None]:
+        """The stream x_BTD after this block, and the block's cache."""
+        raise NotImplementedError
+
+
+@register("placement", "pre", final_norm=True)
+class PreNorm(Block):
+    """x + f(norm(x)): the residual stream itself is never normalised but at the end (Xiong et al. 2020; GPT-2)."""
+
+    def forward(self, x_BTD: Tensor, sight: Sight, cache: KVCache | None = None) -> tuple[Tensor, KVCache | None]:
+        attended, cache = self.attention(self.attention_norm(x_BTD), sight, cache)
+        x_BTD = x_BTD + attended
+        return x_BTD + self.ffn(self.ffn_norm(x_BTD)), cache
+
+
+@register("placement", "post", final_norm=False)
+class PostNorm(Block):
+    """norm(x + f(x)): the stream is normalised after every sublayer (Vaswani et al. 2017); needs warm-up."""
+
+    def forward(self, x_BTD: Tensor, sight: Sight, cache: KVCache | None = None) -> tuple[Tensor, KVCache | None]:
+        attended, cache = self.attention(x_BTD, sight, cache)
+        x_BTD = self.attention_norm(x_BTD + attended)
+        return self.ffn_norm(x_BTD + self.ffn(x_BTD)), cache

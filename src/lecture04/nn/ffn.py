@@ -1,0 +1,68 @@
+"""Feed-forward layers: one class a variant, registered beside its code.
+
+Shapes: B batch, T tokens, D d_model, F d_ff.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from lecture04 import config
+from lecture04.registry import register
+
+
+class PlainFFN(nn.Module):
+    """down(activation(up(x))): W_2 phi(W_1 x + b_1) + b_2 (Vaswani et al. 2017, section 3.3).
+
+    A variant gives `activation`. x_BTD -> x_BTD; the hidden layer is F wide.
+    """
+
+    def __init__(self, options: config.FFN, model: config.Model) -> None:
+        super().__init__()
+        assert options.d_ff is not None, "settle the config first"
+        self.up = nn.Linear(model.d_model, options.d_ff, bias=options.bias)
+        self.down = nn.Linear(options.d_ff, model.d_model, bias=options.bias)
+
+    def activation(self, x: Tensor) -> Tensor:
+        """The elementwise nonlinearity phi."""
+        raise NotImplementedError
+
+    def hidden(self, x_BTD: Tensor) -> Tensor:
+        """What enters the down-projection, h_BTF."""
+        return self.activation(self.up(x_BTD))
+
+    def forward(self, x_BTD: Tensor) -> Tensor:
+        return self.down(self.hidden(x_BTD))
+
+
+class GatedFFN(PlainFFN):
+    """down(activation(gate(x)) * up(x)): W_2 (phi(W_1 x) * W_3 x), a gated linear unit (Shazeer 2020).
+
+    Three matrices; at two thirds of the plain d_ff it has the plain FFN's number of parameters.
+    """
+
+    def __init__(self, options: config.FFN, model: config.Model) -> None:
+        super().__init__(options, model)
+        self.gate = nn.Linear(self.up.in_features, self.up.out_features, bias=options.bias)
+
+    def hidden(self, x_BTD: Tensor) -> Tensor:
+        """What enters the down-projection, h_BTF."""
+        return self.activation(self.gate(x_BTD)) * self.up(x_BTD)
+
+
+@register("ffn", "relu")
+class ReLU(PlainFFN):
+    """max(0, x), the activation of the 2017 Transformer (Vaswani et al. 2017)."""
+
+    def activation(self, x: Tensor) -> Tensor:
+        """max(0, x)."""
+        return torch.relu(x)
+
+
+@register("ffn", "swiglu", gated=True)
+class SwiGLU(GatedFFN):
+    """SiLU(gate(x)) * up(x), with SiLU(x) = x sigmoid(x) (Shazeer 2020; Llama)."""
+
+    def activation(self, x: Tensor) -> Tensor:
+        """x sigmoid(x)."""
+        return F.silu(x)

@@ -1,0 +1,31 @@
+"""The KV cache of one attention layer, as an immutable value: appending returns a new one.
+
+Shapes: B batch, H heads (of keys and values), S cached tokens, K d_head.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class KVCache:
+    """Keys and values seen so far, k_BHSK and v_BHSK."""
+
+    k: Tensor
+    v: Tensor
+
+    def append(self, k_BHTK: Tensor, v_BHTK: Tensor) -> "KVCache":
+        """The cache with T more tokens behind those it has."""
+        return KVCache(torch.cat([self.k, k_BHTK], dim=2), torch.cat([self.v, v_BHTK], dim=2))
+
+    @property
+    def n_tokens(self) -> int:
+        """How many tokens are cached."""
+        return self.k.shape[2]
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes that the cached tensors hold."""
+        return sum(t.numel() * t.element_size() for t in (self.k, self.v))

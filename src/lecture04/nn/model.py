@@ -1,0 +1,92 @@
+"""The language model: embeddings, blocks, a head; every part chosen when it is built.
+
+Names of parameters are roles (`blocks.0.ffn.down.weight`), the same whatever part plays the role, so that a seed gives
+the same start to every parameter that two models share.
+
+Shapes: B batch, T tokens, S tokens with those cached, D d_model, V vocabulary.
+"""
+
+import math
+from functools import partial
+from typing import TypeAlias, cast
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from lecture04 import config
+from lecture04.nn.attention import Sight
+from lecture04.nn.block import Block
+from lecture04.nn.kv_cache import KVCache
+from lecture04.nn.posenc import PosEnc
+from lecture04.registry import fact, lookup
+
+Cache: TypeAlias = tuple[KVCache, ...]
+
+
+class LanguageModel(nn.Module):
+    """A causal Transformer of the parts that a settled config names. Initial values come from nn/init.py."""
+
+    def __init__(self, cfg: config.Root) -> None:
+        super().__init__()
+        model = cfg.model
+        new_norm = partial(lookup("norm", cfg.norm.name), cfg.norm, model.d_model)
+        block = lookup("placement", cfg.placement.name)
+        attention, ffn = lookup("attention", cfg.attention.name), lookup("ffn", cfg.ffn.name)
+        self.embed = nn.Embedding(cfg.data.vocab_size, model.d_model)
+        # Entries of variance 1/D are brought to variance 1, so that a tied head starts with logits of order 1.
+        self.embed_scale = math.sqrt(model.d_model)
+        self.posenc: PosEnc = lookup("posenc", cfg.posenc.name)(cfg.posenc, model)
+        self.blocks = nn.ModuleList(
+            block(attention(cfg.attention, model), ffn(cfg.ffn, model), new_norm) for _ in range(model.n_layers)
+        )
+        has_final_norm = fact("placement", cfg.placement.name, "final_norm", False)
+        self.final_norm = new_norm() if has_final_norm else nn.Identity()
+        self.head = None if model.tied else nn.Linear(model.d_model, cfg.data.vocab_size, bias=False)
+
+    def forward(self, tokens_BT: Tensor, pos_BT: Tensor | None = None, document_BT: Tensor | None = None) -> Tensor:
+        """logits_BTV of the next token at each token.
+
+        `pos_BT` and `document_BT` are for rows that hold several documents end to end: the position of each token in
+        its document, and a number for the document, beyond which no token looks. Without them a row is one sequence.
+        """
+        pos = torch.arange(tokens_BT.shape[1], device=tokens_BT.device) if pos_BT is None else pos_BT
+        sight = Sight(self.mask(pos, pos, document_BT), partial(self.posenc.rotate, rotation=self.posenc.rotation(pos)))
+        x_BTD = self.posenc.embed(self.embed(tokens_BT) * self.embed_scale, pos)
+        for block in self.blocks:
+            x_BTD, _ = block(x_BTD, sight)
+        return self.logits(x_BTD)
+
+    def decode(self, tokens_BT: Tensor, cache: Cache) -> tuple[Tensor, Cache]:
+        """logits_BTV for T new tokens behind those in the cache, and the cache with them in it."""
+        pos_k = torch.arange(cache[0].n_tokens + tokens_BT.shape[1], device=tokens_BT.device)
+        pos = pos_k[cache[0].n_tokens :]
+        rotate = partial(self.posenc.rotate, rotation=self.posenc.rotation(pos))
+        sight = Sight(self.mask(pos, pos_k), rotate)
+        x_BTD = self.posenc.embed(self.embed(tokens_BT) * self.embed_scale, pos)
+        grown = []
+        for block, layer_cache in zip(self.blocks, cache, strict=True):
+            x_BTD, layer_cache = block(x_BTD, sight, layer_cache)
+            grown.append(layer_cache)
+        return self.logits(x_BTD), tuple(grown)
+
+    def empty_cache(self, batch: int) -> Cache:
+        """A cache without tokens, one part a layer."""
+        return tuple(cast(Block, block).attention.empty_cache(batch) for block in self.blocks)
+
+    def mask(self, pos_q: Tensor, pos_k: Tensor, document_BT: Tensor | None = None) -> Tensor | None:
+        """What is added to the scores (see `Sight`): the position encoding's bias, -inf where a query may not look."""
+        bias = self.posenc.bias(pos_q, pos_k)
+        if bias is None and document_BT is None and pos_q is pos_k:
+            return None
+        hidden = pos_k[..., None, :] > pos_q[..., :, None]
+        if document_BT is not None:
+            hidden = (hidden | (document_BT[:, None, :] != document_BT[:, :, None])).unsqueeze(1)
+        if bias is None:
+            bias = torch.zeros((), dtype=self.embed.weight.dtype, device=pos_q.device).expand(hidden.shape)
+        return bias.masked_fill(hidden, -torch.inf)
+
+    def logits(self, x_BTD: Tensor) -> Tensor:
+        """The last norm and the head, logits_BTV; a tied head is the embedding's own matrix."""
+        x_BTD = self.final_norm(x_BTD)
+        return F.linear(x_BTD, self.embed.weight) if self.head is None else self.head(x_BTD)

@@ -1,0 +1,77 @@
+"""From records to tidy rows: one line a run and metric. Reads a table's folder and the runs it names, nothing else."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from lecture04.errors import UserError
+from lecture04.metrics import METRICS
+from lecture04.runs.record import Record, Status, read_json
+
+
+@dataclass(frozen=True)
+class Results:
+    """A sweep's manifest and what its runs reached.
+
+    `runs` is tidy: row, seed, metric, value, status, run (the folder's name). A diverged run's metrics are all NaN but
+    the facts of its configuration and its costs; a run that failed or is not there has one line with an empty metric.
+    """
+
+    folder: Path
+    manifest: dict[str, Any]
+    runs: pd.DataFrame
+
+    @property
+    def rows(self) -> list[str]:
+        """The rows' names, in the table's order."""
+        return list(self.manifest["rows"])
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds that were asked for."""
+        return sorted({int(seed) for row in self.manifest["rows"].values() for seed in row["runs"]})
+
+    def values(self, metric: str) -> dict[str, dict[int, float]]:
+        """{row: {seed: value}} of one metric; a diverged run is NaN, a run that is not there is left out."""
+        found: dict[str, dict[int, float]] = {row: {} for row in self.rows}
+        lines = self.runs[self.runs.metric == metric]
+        for row, seed, value in zip(lines.row, lines.seed, lines.value, strict=True):
+            found[row][int(seed)] = float(value)
+        return found
+
+    def status(self, row: str, seed: int) -> Status:
+        """How far one run has come."""
+        return Status(self.runs[(self.runs.row == row) & (self.runs.seed == seed)].status.iloc[0])
+
+
+def collect(folder: Path) -> Results:
+    """The results of the table that lies in a folder. Raises UserError where none does."""
+    manifest = read_json(folder / "sweep.json")
+    if manifest is None:
+        there = sorted(path.parent.name for path in folder.parent.glob("*/sweep.json"))
+        raise UserError(f"{folder}: no table lies there. Choices: {', '.join(there) or 'none yet'}.")
+    lines = []
+    for row, about in manifest["rows"].items():
+        for seed, name in about["runs"].items():
+            record = Record(folder.parent.parent / "runs" / name)
+            status = record.status() if record.is_complete(manifest["evaluation"]) else _unfinished(record, manifest)
+            common = {"row": row, "seed": int(seed), "status": status.value, "run": name}
+            metrics = record.metrics(manifest["evaluation"]) if status.is_result else {}
+            lines += [common | {"metric": m, "value": _value(m, v, status)} for m, v in metrics.items()]
+            if not metrics:
+                lines.append(common | {"metric": "", "value": math.nan})
+    columns = ["row", "seed", "metric", "value", "status", "run"]
+    return Results(folder, manifest, pd.DataFrame(lines, columns=columns))
+
+
+def _unfinished(record: Record, manifest: dict[str, Any]) -> Status:
+    return Status.failed if record.error(manifest["evaluation"]) else Status.missing
+
+
+def _value(metric: str, value: float, status: Status) -> float:
+    """A diverged run has no place on a quality scale, whatever its parameters happen to reach."""
+    judged = metric in METRICS and METRICS[metric].judged
+    return math.nan if judged and status is Status.diverged else float(value)

@@ -1,0 +1,74 @@
+"""`python train.py -m`: from the command line's overrides to the table."""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+
+from hydra.core.override_parser.types import Override
+
+from lecture04.config import Root, Sweep
+from lecture04.runs.record import write_whole
+from lecture04.sweep import rows as rowing
+from lecture04.sweep.launch import Launcher, launch, missing
+from lecture04.sweep.live import live
+from lecture04.sweep.plan import Job, Plan, make_plan, print_plan
+from lecture04.sweep_files import quoted
+
+
+def plan(
+    sweep: Sweep,
+    overrides: Sequence[Override],
+    *,
+    is_group: Callable[[str], bool],
+    compose: Callable[[Sequence[str]], Root],
+) -> Plan:
+    """The plan for these overrides. Raises UserError with everything that is wrong, before any job starts."""
+    ask = rowing.asked(overrides)
+    if sweep.name:
+        rows, seeds = rowing.file_rows(sweep, ask, is_group), ask.seeds or tuple(sweep.seeds)
+    else:
+        rows, seeds = rowing.plain_rows(ask, is_group), ask.seeds or (0,)
+    return make_plan(rowing.table_name(sweep, ask, rows), rowing.title(sweep, ask), sweep, rows, seeds, compose)
+
+
+def show(plan: Plan, launcher_config: Mapping[str, object]) -> None:
+    """Print the plan, with the time that this launcher's workers would take."""
+    n_jobs = launcher_config.get("n_jobs", 1)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    print_plan(plan, n_jobs if isinstance(n_jobs, int) and n_jobs > 0 else cores)
+
+
+def execute(plan: Plan, launcher: Launcher, arguments: Sequence[str]) -> int:
+    """Launch what is missing and print the table. Returns the number of runs that failed."""
+    plan.folder.mkdir(parents=True, exist_ok=True)
+    command = " ".join(["python train.py", *map(quoted, arguments)])
+    write_whole(plan.folder / "sweep.json", json.dumps(plan.manifest(command), indent=1) + "\n")
+    todo = len(missing(plan))
+    print(
+        f"{plan.name}: {len(plan.jobs)} runs, {len(plan.jobs) - todo} there, {todo} to do", file=sys.stderr, flush=True
+    )
+    try:
+        with live(plan):
+            launch(plan, launcher)
+    finally:
+        # Also after an interrupt: the table of what is there.
+        _report(plan)
+    failed = [job for job in plan.jobs if job.error]
+    for job in failed:
+        print(f"FAILED {job.row!r} seed {job.seed}: {job.error}")
+        print(f"  again: {repeat(job)}\n  log:   {job.record.folder}/train.log")
+    return len(failed)
+
+
+def _report(plan: Plan) -> None:
+    """Write and print the table, where any run has ended."""
+    if any(job.is_complete for job in plan.jobs):
+        from lecture04.report import write
+
+        print(write(plan.folder))
+
+
+def repeat(job: Job) -> str:
+    """The command that repeats one run."""
+    return " ".join(["python train.py", *map(quoted, job.overrides)])

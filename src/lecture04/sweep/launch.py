@@ -1,0 +1,62 @@
+"""Launching what is missing of a plan, and launching again what a dead worker left."""
+
+import logging
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from lecture04.runs.record import Status
+from lecture04.sweep.plan import Job, Plan, status_of
+
+log = logging.getLogger(__name__)
+TRIES = 3
+
+
+class Launcher(Protocol):
+    """Any of Hydra's launchers."""
+
+    def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[object]: ...
+
+
+def missing(plan: Plan) -> list[Job]:
+    """The jobs with something left to do, seed by seed; rows that share a run launch it once."""
+    return list({job.record.folder: job for job in plan.jobs if not job.is_complete}.values())
+
+
+def launch(plan: Plan, launcher: Launcher) -> None:
+    """Run every job that is missing; what failed in an earlier sweep is tried again.
+
+    Outcomes are read from the records: a worker that is killed takes the launcher's whole batch of results with it, but
+    not the runs on disk. What it left is launched again. The runs that had begun are launched one by one then, as any
+    of them may be what kills the worker; one that was begun TRIES times without an outcome counts as failed.
+    """
+    for job in missing(plan):
+        job.record.forget_failure(job.key)
+    tries, cause = Counter[Path](), ""
+    while todo := [job for job in missing(plan) if status_of(job) is not Status.failed]:
+        for job in todo:
+            if tries[job.record.folder] == TRIES:
+                job.record.give_up(job.cfg, job.key, f"no outcome after {TRIES} tries: {cause}")
+        todo = [job for job in todo if tries[job.record.folder] < TRIES]
+        if tries and todo:
+            log.warning(
+                "%d of %d runs were left by a worker that died; launching them again.", len(todo), len(plan.jobs)
+            )
+        begun = [job for job in todo if job.record.has_begun()]
+        for batch in ([job for job in todo if job not in begun], *([job] for job in begun)):
+            cause = _launch(launcher, batch) if batch else cause
+        left = [job for job in todo if status_of(job) is Status.missing]
+        # Where nothing at all happened, the launcher itself does not work.
+        blamed = [job for job in left if job.record.has_begun()] or (left if len(left) == len(todo) else [])
+        tries.update(job.record.folder for job in blamed)
+
+
+def _launch(launcher: Launcher, jobs: list[Job]) -> str:
+    """Launch jobs once; whatever the launcher raises is no verdict on them. Returns what it had to say."""
+    try:
+        returns = launcher.launch([list(job.overrides) for job in jobs], initial_job_idx=0)
+    except Exception as e:  # joblib, submitit and ray each have their own for a lost worker
+        return f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}"
+    raised = [value for value in (getattr(r, "_return_value", None) for r in returns) if isinstance(value, Exception)]
+    return f"{type(raised[0]).__name__}: {raised[0]}" if raised else "the worker left no record"

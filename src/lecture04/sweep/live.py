@@ -1,0 +1,89 @@
+"""What a running sweep shows: rows filling as seeds finish, and the time left. In a pipe, nothing."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from lecture04.metrics import METRICS
+from lecture04.runs.record import Status
+from lecture04.sweep.plan import Job, Plan, status_of, work
+
+
+class Board:
+    """The state of a sweep, read from its records: nothing is asked of the jobs themselves."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.started = time.monotonic()
+        # Settled cells are not read again: a table of a hundred runs is drawn several times a second.
+        self.settled: dict[tuple[str, int], str] = {}
+        self.shown = plan.sweep.columns[0] if plan.sweep.columns else plan.sweep.primary
+        self.work_before = self.work_done()
+
+    def share_done(self, job: Job) -> float:
+        """How much of a job's training is done, 0 to 1."""
+        if (job.row, job.seed) in self.settled or job.is_complete:
+            return 1.0
+        assert job.cfg.trainer.steps is not None
+        return job.record.last_step() / job.cfg.trainer.steps
+
+    def work_done(self) -> float:
+        """Work done, in `plan.work`'s unit."""
+        return sum(self.share_done(job) * work(job.cfg) for job in self.plan.jobs)
+
+    def cell(self, job: Job) -> str:
+        """What the table shows for one job."""
+        place = job.row, job.seed
+        if place not in self.settled:
+            status = status_of(job)
+            if status is Status.missing:
+                share = self.share_done(job)
+                return f"[dim]{share:.0%}[/dim]" if share else "[dim]·[/dim]"
+            self.settled[place] = self._settled(job, status)
+        return self.settled[place]
+
+    def _settled(self, job: Job, status: Status) -> str:
+        if status is Status.finished:
+            return format(job.record.metrics(job.key)[self.shown], METRICS[self.shown].format)
+        return f"[red]{status.value}[/red]"
+
+    def left(self) -> str:
+        """The time left, by the work done since the start; empty where nothing can be said yet."""
+        done, total = self.work_done(), sum(work(job.cfg) for job in self.plan.jobs)
+        if done <= self.work_before:
+            return ""
+        seconds = (total - done) * (time.monotonic() - self.started) / (done - self.work_before)
+        return f" · {int(seconds) // 60}:{int(seconds) % 60:02d} left"
+
+    def draw(self):  # noqa: ANN201 (a rich renderable, imported only where it is drawn)
+        """The table as it stands."""
+        from rich.console import Group
+        from rich.markup import escape
+        from rich.table import Table
+        from rich.text import Text
+
+        ended = sum(status_of(job) is not Status.missing for job in self.plan.jobs)
+        table = Table(
+            METRICS[self.shown].heading,
+            caption=f"{ended} of {len(self.plan.jobs)} runs{self.left()}",
+        )
+        for seed in self.plan.seeds:
+            table.add_column(f"seed {seed}", justify="right", min_width=8)
+        for row in self.plan.rows:
+            table.add_row(escape(row.name), *map(self.cell, self.plan.of_row(row.name)))
+        return Group(Text(self.plan.title, style="bold"), table)
+
+
+@contextmanager
+def live(plan: Plan) -> Iterator[None]:
+    """Draw the board on stderr while the block runs, if that is a terminal; it is wiped at the end."""
+    from rich.console import Console
+    from rich.live import Live
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    board = Board(plan)
+    with Live(get_renderable=board.draw, console=console, refresh_per_second=4, transient=True):
+        yield

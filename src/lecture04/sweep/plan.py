@@ -1,0 +1,189 @@
+"""The plan of a sweep: every row composed and checked, every job with its settled config and its record."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from hydra.errors import HydraException
+from omegaconf.errors import OmegaConfBaseException
+
+from lecture04 import counts, settle
+from lecture04.config import Root, Sweep
+from lecture04.errors import UserError, explain, nearest
+from lecture04.metrics import METRICS
+from lecture04.runs.fingerprint import evaluation_key, fingerprint
+from lecture04.runs.record import Record, Status, find, is_other_code
+from lecture04.sweep.rows import Row
+
+Compose = Callable[[Sequence[str]], Root]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of the sweep."""
+
+    row: str
+    seed: int
+    overrides: tuple[str, ...]
+    cfg: Root
+    record: Record
+    key: str
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the run is there, with its evaluation."""
+        return self.record.is_complete(self.key)
+
+    @property
+    def error(self) -> str | None:
+        """Why it failed; None where it did not."""
+        return self.record.error(self.key)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A sweep, ready to launch. `jobs` are seed by seed, so that a killed sweep leaves every row with a seed."""
+
+    name: str
+    title: str
+    sweep: Sweep
+    rows: tuple[Row, ...]
+    seeds: tuple[int, ...]
+    jobs: tuple[Job, ...]
+    outputs: Path
+
+    @property
+    def folder(self) -> Path:
+        """Where the table lies."""
+        return self.outputs / "sweeps" / self.name
+
+    def of_row(self, name: str) -> list[Job]:
+        """A row's jobs, in the order of the seeds."""
+        return [job for job in self.jobs if job.row == name]
+
+    def manifest(self, command: str) -> dict[str, Any]:
+        """What the report needs to know: the table's design, and where each row's runs lie."""
+        rows = {
+            row.name: {
+                "overrides": list(row.overrides),
+                "mismatch": settle.mismatch(self.of_row(row.name)[0].cfg),
+                "runs": {str(job.seed): job.record.folder.name for job in self.of_row(row.name)},
+                "other_code": [job.seed for job in self.of_row(row.name) if is_other_code(job.record, job.cfg)],
+            }
+            for row in self.rows
+        }
+        return {
+            "name": self.name,
+            "title": self.title,
+            "design": self.sweep.design.name,
+            "primary": self.sweep.primary,
+            "columns": self.sweep.columns,
+            "evaluation": self.jobs[0].key,
+            "command": command,
+            "rows": rows,
+        }
+
+
+def make_plan(name: str, title: str, sweep: Sweep, rows: Sequence[Row], seeds: Sequence[int], compose: Compose) -> Plan:
+    """Compose each row once, check all, and lay out the jobs. Raises UserError with every row's errors."""
+    errors = _metric_errors(sweep)
+    if not seeds:
+        errors.append(f"sweep.seeds: sweeps={sweep.name} has none.")
+    settled: dict[str, Root] = {}
+    for row in rows:
+        try:
+            settled[row.name] = compose(row.overrides)
+        except UserError as e:
+            errors += [f"row {row.name!r}: {line}" for line in str(e).splitlines()]
+        except (HydraException, OmegaConfBaseException) as e:
+            errors.append(f"row {row.name!r}: {explain(e)}")
+    first_of: dict[str, str] = {}
+    for row, cfg in settled.items():
+        same = first_of.setdefault(fingerprint(replace(cfg, seed=0)).config, row)
+        if same != row:
+            errors.append(f"rows {same!r} and {row!r}: their runs are the same, so there is nothing to compare.")
+    if errors:
+        raise UserError("\n".join(errors))
+    jobs = [_job(row, seed, settled[row.name]) for seed in seeds for row in rows]
+    return Plan(name, title, sweep, tuple(rows), tuple(seeds), tuple(jobs), Path(jobs[0].cfg.paths.outputs))
+
+
+def _job(row: Row, seed: int, cfg: Root) -> Job:
+    cfg = replace(cfg, seed=seed)
+    return Job(row.name, seed, (*row.overrides, f"seed={seed}"), cfg, find(cfg), evaluation_key(cfg))
+
+
+def _metric_errors(sweep: Sweep) -> list[str]:
+    fields = [("sweep.primary", sweep.primary), *(("sweep.columns", name) for name in sweep.columns)]
+    return [
+        f"{field}={name}: nothing measures this." + nearest(name, METRICS)
+        for field, name in fields
+        if name not in METRICS
+    ]
+
+
+def work(cfg: Root) -> float:
+    """How much there is to compute, for comparing runs: documents seen times FLOPs a token."""
+    assert cfg.trainer.steps is not None
+    return cfg.trainer.steps * cfg.trainer.batch_size * counts.flops_per_token(cfg)
+
+
+def seconds_per_work(outputs: Path) -> float | None:
+    """Wall time per unit of `work` of the runs that are there, whoever asked for them; None where there are none."""
+    seconds = done = 0.0
+    for folder in (outputs / "runs").glob("*"):
+        m = Record(folder).summary().get("metrics", {})
+        if m.get("wall_seconds"):
+            seconds, done = seconds + m["wall_seconds"], done + m["documents"] * m["flops_per_token"]
+    return seconds / done if done else None
+
+
+def print_plan(plan: Plan, n_workers: int) -> None:
+    """What the sweep would do: rows, sizes, what is there already and the time the rest would take. Starts nothing."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(
+        "row", "d_ff", "mismatch", "parameters", "kFLOP/token", "KV/token", "there", "to train", title=plan.title
+    )
+    rate, to_train, waiting = seconds_per_work(plan.outputs), 0, 0.0
+    for row in plan.rows:
+        jobs = plan.of_row(row.name)
+        cfg, missing = jobs[0].cfg, [job for job in jobs if not job.record.status().is_result]
+        there = [
+            f"{job.seed}*" if is_other_code(job.record, job.cfg) else str(job.seed)
+            for job in jobs
+            if job not in missing
+        ]
+        off = settle.mismatch(cfg)
+        table.add_row(
+            row.name,
+            str(cfg.ffn.d_ff),
+            f"{off:+.2%}" + (" (!)" if abs(off) > settle.MISMATCH_WARNING else ""),
+            f"{counts.params(cfg):,}",
+            f"{counts.flops_per_token(cfg) / 1e3:,.0f}",
+            str(counts.kv_per_token(cfg)),
+            " ".join(there) or "-",
+            " ".join(str(job.seed) for job in missing) or "-",
+        )
+        to_train += len(missing)
+        waiting += len(missing) * work(cfg)
+    console = Console(width=None if Console().is_terminal else 140)
+    console.print(table)
+    print(f"seeds {', '.join(map(str, plan.seeds))}; {len(plan.jobs)} runs, {to_train} to train, nothing started")
+    if any(is_other_code(job.record, job.cfg) for job in plan.jobs):
+        print("* a run of other code (runs.reuse=config)")
+    if to_train and rate:
+        print(f"about {waiting * rate / n_workers / 60:.1f} minutes on {n_workers} workers, by the runs that are there")
+    elif to_train:
+        print("no time can be given before the first run is there")
+    print(f"the table will lie in {plan.folder}")
+
+
+def status_of(job: Job) -> Status:
+    """A job's status for display: a result counts only with its evaluation."""
+    status = job.record.status()
+    if status.is_result and not job.is_complete:
+        return Status.failed if job.error else Status.missing
+    return status

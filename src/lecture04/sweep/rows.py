@@ -1,0 +1,144 @@
+"""The rows of a sweep, from a sweep file or from the swept choices of a plain multirun. Nothing is composed here.
+
+A row is a list of ordinary Hydra overrides, so that its run can be repeated by copying them to the command line.
+"""
+
+import hashlib
+import itertools
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.errors import HydraException
+
+from lecture04.config import Design, Sweep
+from lecture04.errors import UserError
+
+IsGroup = Callable[[str], bool]
+Lines = dict[str, str]  # key -> the override as it was typed
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the table: its name, and what distinguishes its runs from those of the plain config."""
+
+    name: str
+    overrides: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the command line asked for: `fixed` holds for every row, `axes` are swept, `seeds` None means the file's."""
+
+    fixed: Lines
+    axes: dict[str, tuple[str, ...]]
+    seeds: tuple[int, ...] | None
+
+
+def asked(overrides: Sequence[Override]) -> Asked:
+    """The command line's overrides, sorted. Raises UserError for seeds that are not distinct integers."""
+    fixed, axes, seeds = Lines(), dict[str, tuple[str, ...]](), None
+    for o in overrides:
+        key = o.get_key_element()
+        if key == "seed":
+            seeds = _seeds(list(o.sweep_string_iterator()) if o.is_sweep_override() else [str(o.value())])
+        elif o.is_sweep_override():
+            axes[key] = tuple(o.sweep_string_iterator())
+        elif key != "sweeps" and not key.startswith("sweep."):
+            assert o.input_line is not None
+            fixed[key] = o.input_line
+    return Asked(fixed, axes, seeds)
+
+
+def _seeds(texts: list[str]) -> tuple[int, ...]:
+    for text in texts:
+        if not re.fullmatch(r"\d+", text):
+            raise UserError(f"seed={text}: a seed is a whole number, 0 or more.")
+    if len(set(texts)) < len(texts):
+        raise UserError(f"seed={','.join(texts)}: a seed stands there twice.")
+    return tuple(map(int, texts))
+
+
+def plain_rows(ask: Asked, is_group: IsGroup) -> list[Row]:
+    """The rows of a multirun without a sweep file: every combination of the swept choices, the first the baseline."""
+    if not ask.axes:
+        chosen = [line.partition("=")[2] for key, line in ask.fixed.items() if is_group(key)]
+        return [Row(", ".join(chosen) or "standard", tuple(ask.fixed.values()))]
+    choices = [
+        [(value if is_group(key) else f"{key}={value}", f"{key}={value}") for value in values]
+        for key, values in ask.axes.items()
+    ]
+    return [
+        Row(", ".join(name for name, _ in combination), (*ask.fixed.values(), *(line for _, line in combination)))
+        for combination in itertools.product(*choices)
+    ]
+
+
+def file_rows(sweep: Sweep, ask: Asked, is_group: IsGroup) -> list[Row]:
+    """The rows of a sweep file. In a path a row adds to those before it; in a star it stands for itself.
+
+    Choosing a group again drops what earlier rows had set inside it, and choosing a recipe drops all that they had set.
+    The command line's overrides hold for every row, over `sweep.common`. Raises UserError where they, or the swept
+    keys, meddle with what the rows set.
+    """
+    if ask.axes:
+        key = next(iter(ask.axes))
+        raise UserError(
+            f"{key}={','.join(ask.axes[key])}: sweeps={sweep.name} sets the rows; only seed= can be swept too."
+        )
+    if not sweep.rows:
+        raise UserError(f"sweep.rows: sweeps={sweep.name} has none.")
+    common = {**_parse("sweep.common", sweep.common), **ask.fixed}
+    rows, total = list[Row](), Lines()
+    for name, lines in sweep.rows.items():
+        new = _parse(f"row {name!r}", lines)
+        if clash := [line for key, line in ask.fixed.items() if key in new]:
+            raise UserError(
+                f"{clash[0]}: row {name!r} of sweeps={sweep.name} sets this itself; it cannot be fixed for all."
+            )
+        total = _add(total, new, is_group) if sweep.design is Design.path else new
+        rows.append(Row(name, tuple({**common, **total}.values())))
+    return rows
+
+
+def _add(total: Lines, new: Lines, is_group: IsGroup) -> Lines:
+    """The changes of a path so far with one more row's."""
+    if "recipe" in new:
+        return new
+    chosen = tuple(f"{key}." for key in new if is_group(key))
+    return {**{key: line for key, line in total.items() if not key.startswith(chosen)}, **new}
+
+
+def _parse(where: str, lines: Iterable[str]) -> Lines:
+    parsed = Lines()
+    for line in lines:
+        try:
+            (override,) = OverridesParser.create().parse_overrides([line])
+        except HydraException as e:
+            raise UserError(f"{where}: {line!r} is not an override: {str(e).splitlines()[0]}") from e
+        key = override.get_key_element()
+        if override.is_sweep_override() or key == "seed" or key.startswith(("sweep", "hydra")):
+            raise UserError(
+                f"{where}: {line!r} cannot stand in a row; a row is one setting of the model or its training."
+            )
+        parsed[key] = line
+    return parsed
+
+
+def title(sweep: Sweep, ask: Asked) -> str:
+    """What the table is about, in one line: the file's own title, or what was typed."""
+    typed = [*(f"{key}={','.join(values)}" for key, values in ask.axes.items()), *ask.fixed.values()]
+    if not sweep.name:
+        return " ".join(typed) or "standard"
+    return " ".join([f"{sweep.title or sweep.name}:", *typed]) if typed else sweep.title or sweep.name
+
+
+def table_name(sweep: Sweep, ask: Asked, rows: Sequence[Row]) -> str:
+    """The folder that keeps the table: the sweep file's name, marked where more than the seeds was changed."""
+    if sweep.name and not ask.fixed:
+        return sweep.name
+    words = re.sub(r"[^A-Za-z0-9]+", "-", sweep.name or title(sweep, ask)).strip("-")[:40].strip("-")
+    digest = hashlib.sha256(repr([(row.name, row.overrides) for row in rows]).encode()).hexdigest()[:6]
+    return f"{words}-{digest}"

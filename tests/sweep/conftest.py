@@ -1,0 +1,46 @@
+"""Real sweeps, small enough to run in seconds: a subprocess of train.py, as a user types it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SMALL = (
+    "trainer.steps=30",
+    "trainer.log_every=10",
+    "trainer.batch_size=8",
+    "trainer.diverged_margin=-9",
+    "data.n_train=80",
+    "data.n_val=20",
+    "data.n_test=40",
+)
+
+
+@pytest.fixture(scope="session")
+def small_data():
+    """The overrides that make a run of about a second."""
+    return SMALL
+
+
+@pytest.fixture(scope="session")
+def train():
+    """`train(folder, "-m", "ffn=relu,swiglu")`: runs the command in a folder, which gets the outputs."""
+
+    def train(folder, *arguments, **options):
+        command = [sys.executable, str(ROOT / "train.py"), *arguments, *SMALL]
+        return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=240, **options)
+
+    return train
+
+
+@pytest.fixture(scope="session")
+def start():
+    """As `train`, but leaves the process running."""
+
+    def start(folder, *arguments):
+        command = [sys.executable, str(ROOT / "train.py"), *arguments]
+        return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    return start

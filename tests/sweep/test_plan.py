@@ -1,0 +1,164 @@
+"""Plans on real configs: every row is checked before anything starts."""
+
+from collections import Counter
+
+import pytest
+from hydra.core.override_parser.overrides_parser import OverridesParser
+
+from lecture04.config import Design, Sweep
+from lecture04.errors import UserError
+from lecture04.runs.record import Status
+from lecture04.sweep import command, plan
+from lecture04.sweep.launch import TRIES, launch, missing
+
+GROUPS = {"ffn", "norm", "placement", "attention", "posenc", "recipe"}
+
+
+@pytest.fixture
+def plan_of(compose, tmp_path):
+    def plan_of(sweep, *lines):
+        overrides = OverridesParser.create().parse_overrides(list(lines))
+
+        def at_home(row):
+            return compose(*row, f"paths.outputs={tmp_path}")
+
+        return command.plan(sweep, overrides, is_group=GROUPS.__contains__, compose=at_home)
+
+    return plan_of
+
+
+def star(rows, **settings):
+    return Sweep(**{"name": "mine", "design": Design.star, "seeds": [0, 1], "rows": rows, **settings})
+
+
+def test_jobs_go_seed_by_seed_so_that_a_killed_sweep_leaves_every_row_with_a_seed(plan_of):
+    jobs = plan_of(star({"a": ["ffn=relu"], "b": ["ffn=swiglu"]})).jobs
+    assert [(job.seed, job.row) for job in jobs] == [(0, "a"), (0, "b"), (1, "a"), (1, "b")]
+    assert all(job.cfg.seed == job.seed for job in jobs)
+    assert jobs[3].overrides == ("ffn=swiglu", "seed=1")
+
+
+def test_seeds_typed_replace_those_of_the_file(plan_of):
+    assert plan_of(star({"a": []}), "seed=range(0,4)").seeds == (0, 1, 2, 3)
+    assert plan_of(star({"a": []})).seeds == (0, 1)
+
+
+def test_a_plain_multirun_has_seed_zero_where_none_is_typed(plan_of):
+    assert plan_of(Sweep(), "ffn=relu,swiglu").seeds == (0,)
+
+
+def test_every_rows_errors_come_at_once(plan_of):
+    sweep = star({"a": ["model.n_heads=5"], "b": ["attention=gqa", "attention.n_kv_heads=3"], "c": ["ffn=swigl"]})
+    with pytest.raises(UserError) as error:
+        plan_of(sweep)
+    text = str(error.value)
+    assert "row 'a': model.n_heads=5" in text
+    assert "row 'b': attention.n_kv_heads=3" in text
+    assert "row 'c': ffn=swigl" in text
+    assert "swiglu" in text
+
+
+def test_rows_with_the_same_run_are_refused(plan_of):
+    with pytest.raises(UserError, match="rows 'a' and 'b'"):
+        plan_of(star({"a": ["ffn=swiglu"], "b": ["ffn=swiglu", "ffn.d_ff=170"]}))
+
+
+def test_no_seeds_are_refused(plan_of):
+    with pytest.raises(UserError, match=r"sweep\.seeds"):
+        plan_of(star({"a": []}, seeds=[]))
+
+
+@pytest.mark.parametrize(("field", "value"), [("primary", "test/nl"), ("columns", ["test/pppl"])])
+def test_a_metric_that_nobody_measures_is_refused_with_the_nearest(plan_of, field, value):
+    with pytest.raises(UserError, match=rf"sweep\.{field}.*Did you mean test/"):
+        plan_of(star({"a": []}, **{field: value}))
+
+
+class Launcher:
+    """A launcher whose workers do what `work` says, and may die with everybody's results."""
+
+    def __init__(self, plan, work):
+        self.jobs, self.work, self.launches = {job.overrides: job for job in plan.jobs}, work, []
+
+    def launch(self, job_overrides, initial_job_idx):
+        self.launches.append([self.jobs[tuple(lines)] for lines in job_overrides])
+        for n, job in enumerate(self.launches[-1]):
+            self.work(len(self.launches), n, job)
+        return []
+
+
+def finish(job):
+    job.record.start(job.cfg, "")
+    job.record.finish(Status.finished, job.cfg, "", metrics={})
+    job.record.write_evaluation(job.key, {"metrics": {"test/nll": 1.0}})
+
+
+def test_what_a_dead_worker_left_is_launched_again(plan_of):
+    p = plan_of(star({"a": ["ffn=relu"], "b": ["ffn=swiglu"]}))
+
+    def work(launch, n, job):
+        if launch == 1 and n == 1:
+            job.record.start(job.cfg, "")
+            raise RuntimeError("a worker was killed")
+        finish(job)
+
+    launcher = Launcher(p, work)
+    launch(p, launcher)
+    assert [len(jobs) for jobs in launcher.launches] == [4, 2, 1], "the one that had begun is launched by itself"
+    assert not missing(p)
+
+
+def test_a_run_that_always_kills_its_worker_ends_as_failed(plan_of):
+    p = plan_of(star({"a": ["ffn=relu"], "b": ["ffn=swiglu"]}))
+
+    starts = Counter()
+
+    def work(launch, n, job):
+        if job.row == "b":
+            starts[job.seed] += 1
+            job.record.start(job.cfg, "")
+            raise RuntimeError("out of memory")
+        finish(job)
+
+    launcher = Launcher(p, work)
+    launch(p, launcher)
+    assert starts == {0: TRIES, 1: TRIES}
+    assert {job.row for job in missing(p)} == {"b"}
+    assert all("out of memory" in (job.error or "") for job in missing(p))
+
+
+def test_a_launcher_that_never_works_ends_with_every_run_failed(plan_of):
+    p = plan_of(star({"a": ["ffn=relu"]}))
+
+    def work(launch, n, job):
+        raise RuntimeError("no such queue")
+
+    launch(p, launcher := Launcher(p, work))
+    assert len(launcher.launches) == TRIES
+    assert all("no such queue" in (job.error or "") for job in p.jobs)
+
+
+def test_a_failed_run_is_not_launched_again_in_the_same_sweep_but_in_the_next(plan_of):
+    p = plan_of(star({"a": ["ffn=relu"], "b": ["ffn=swiglu"]}))
+
+    def work(launch, n, job):
+        if job.row == "b":
+            job.record.finish(Status.failed, job.cfg, "", error="boom")
+        else:
+            finish(job)
+
+    for launcher in (Launcher(p, work), Launcher(p, work)):
+        launch(p, launcher)
+        assert len(launcher.launches) == 1
+        assert {job.row for job in launcher.launches[0]} >= {"b"}
+
+
+def test_status_counts_a_result_only_with_its_evaluation(plan_of):
+    (job,) = plan_of(star({"a": []}, seeds=[0])).jobs
+    job.record.start(job.cfg, "") if job.record.folder.exists() else job.record.folder.mkdir(parents=True)
+    job.record.finish(Status.finished, job.cfg, "", metrics={})
+    assert plan.status_of(job) is Status.missing
+    job.record.write_evaluation(job.key, {"error": "boom"})
+    assert plan.status_of(job) is Status.failed
+    job.record.write_evaluation(job.key, {"metrics": {}})
+    assert plan.status_of(job) is Status.finished

@@ -1,0 +1,162 @@
+"""Sweeps through Hydra in a subprocess: tables, sharing, launchers, failures, interrupts and dead workers."""
+
+import csv
+import json
+import os
+import signal
+import time
+
+import psutil
+import pytest
+
+SWIGLU = ("ffn=swiglu", "norm=rmsnorm", "-m", "seed=0,1")
+
+
+def runs(folder):
+    return sorted(path for path in (folder / "outputs" / "runs").iterdir())
+
+
+def checkpoints(folder):
+    return {run.name: (run / "checkpoint.safetensors").read_bytes() for run in runs(folder)}
+
+
+def table(folder):
+    (path,) = (folder / "outputs" / "sweeps").glob("*/table.md")
+    return path.read_text()
+
+
+def wait_for(condition, seconds=120):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if found := condition():
+            return found
+        time.sleep(0.02)
+    pytest.fail("waited in vain")
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory, train):
+    """A finished sweep of one row and two seeds, typed with -m in the middle."""
+    folder = tmp_path_factory.mktemp("swept")
+    done = train(folder, *SWIGLU)
+    assert done.returncode == 0, done.stderr
+    return folder, done
+
+
+def test_minus_m_may_stand_in_the_middle_and_the_sweep_ends_with_its_table(swept):
+    folder, done = swept
+    assert len(runs(folder)) == 2
+    assert "swiglu, rmsnorm" in done.stdout
+    assert "seed 0" in done.stdout
+    assert "seed 1" in done.stdout
+    assert "table.md" in done.stdout
+    assert "\x1b" not in done.stdout + done.stderr, "a pipe gets no terminal codes"
+
+
+def test_a_finished_sweep_trains_nothing_and_prints_the_same_table(swept, train):
+    folder, done = swept
+    before = {run: (run / "checkpoint.safetensors").stat().st_mtime_ns for run in runs(folder)}
+    again = train(folder, *SWIGLU)
+    assert again.stdout == done.stdout
+    assert "2 there, 0 to do" in again.stderr
+    assert before == {run: (run / "checkpoint.safetensors").stat().st_mtime_ns for run in runs(folder)}
+
+
+def test_the_basic_launcher_gives_the_same_bits(swept, train, tmp_path):
+    folder, _ = swept
+    assert train(tmp_path, *SWIGLU, "hydra/launcher=basic").returncode == 0
+    assert checkpoints(tmp_path) == checkpoints(folder)
+
+
+def test_a_single_run_is_shared_with_the_sweep(swept, train):
+    folder, _ = swept
+    before = checkpoints(folder)
+    single = train(folder, "ffn=swiglu", "norm=rmsnorm", "seed=1")
+    assert single.returncode == 0
+    assert "finished, after 30 steps" in single.stdout
+    assert checkpoints(folder) == before
+
+
+def test_a_new_evaluation_retrains_nothing(swept, train):
+    folder, _ = swept
+    before = {run: (run / "checkpoint.safetensors").stat().st_mtime_ns for run in runs(folder)}
+    again = train(folder, *SWIGLU, "eval.window=6")
+    assert again.returncode == 0, again.stderr
+    assert {run: (run / "checkpoint.safetensors").stat().st_mtime_ns for run in runs(folder)} == before
+    assert all(len(list((run / "evals").glob("*.json"))) == 2 for run in runs(folder))
+
+
+def test_plain_rows_share_a_run_with_every_other_table_and_csv_is_tidy(train, tmp_path):
+    done = train(tmp_path, "-m", "ffn=relu,swiglu", "seed=0,1")
+    assert done.returncode == 0, done.stderr
+    (path,) = (tmp_path / "outputs" / "sweeps").glob("*/runs.csv")
+    with open(path, newline="") as file:
+        lines = list(csv.DictReader(file))
+    nll = {(line["row"], line["seed"]): float(line["value"]) for line in lines if line["metric"] == "test/nll"}
+    assert set(nll) == {(row, seed) for row in ("relu", "swiglu") for seed in "01"}
+    for line in lines:
+        if line["metric"] == "test/nll":
+            (evaluation,) = (tmp_path / "outputs" / "runs" / line["run"] / "evals").glob("*.json")
+            assert json.loads(evaluation.read_text())["metrics"]["test/nll"] == float(line["value"])
+    assert "| relu |" in table(tmp_path)
+
+
+def test_the_recipe_plan_starts_nothing(train, tmp_path):
+    done = train(tmp_path, "-m", "sweeps=recipe", "sweep.plan=true")
+    assert done.returncode == 0, done.stderr
+    sizes = [line.split("│")[2].strip() for line in done.stdout.splitlines() if line.startswith("│")]
+    assert sizes == ["256", "256", "257", "171", "171", "192", "196"]
+    assert "21 runs, 21 to train, nothing started" in done.stdout
+    assert not (tmp_path / "outputs").exists()
+
+
+def test_a_failing_job_is_named_with_its_cause_and_its_command_and_the_others_go_on(train, tmp_path):
+    done = train(tmp_path, "-m", "data.max_len=64,10", "seed=0,1")
+    assert done.returncode == 1
+    assert "FAILED 'data.max_len=10' seed 0: ValueError: data.max_len=10: document" in done.stdout
+    assert "again: python train.py" in done.stdout
+    statuses = [json.loads((run / "summary.json").read_text())["status"] for run in runs(tmp_path)]
+    assert sorted(statuses) == ["failed", "failed", "finished", "finished"]
+    failed = next(run for run in runs(tmp_path) if "failed" in (run / "summary.json").read_text())
+    assert "Traceback" in (failed / "train.log").read_text()
+    # It is tried again, and only it.
+    before = {run: (run / "summary.json").stat().st_mtime_ns for run in runs(tmp_path)}
+    assert train(tmp_path, "-m", "data.max_len=64,10", "seed=0,1").returncode == 1
+    changed = [run for run in runs(tmp_path) if (run / "summary.json").stat().st_mtime_ns != before[run]]
+    assert len(changed) == 2
+
+
+def summaries(folder):
+    return list((folder / "outputs" / "runs").glob("*/summary.json"))
+
+
+def test_an_interrupted_sweep_keeps_what_is_finished_and_goes_on(start, small_data, tmp_path):
+    arguments = ["-m", "ffn=relu,swiglu", "seed=0,1,2", *small_data, "trainer.steps=150", "hydra.launcher.n_jobs=1"]
+    sweep = start(tmp_path, *arguments)
+    wait_for(lambda: len(summaries(tmp_path)) >= 2)
+    sweep.send_signal(signal.SIGINT)
+    out, err = sweep.communicate(timeout=60)
+    assert sweep.returncode == 130, err
+    assert "Traceback" not in err
+    assert "Interrupted" in err
+    kept = {path: path.stat().st_mtime_ns for path in summaries(tmp_path)}
+    assert 2 <= len(kept) < 6
+    again = start(tmp_path, *arguments)
+    out, err = again.communicate(timeout=120)
+    assert again.returncode == 0, err
+    assert len(summaries(tmp_path)) == 6
+    assert kept == {path: path.stat().st_mtime_ns for path in kept}
+    assert "seed 2" in out
+
+
+@pytest.mark.skipif(not hasattr(os, "kill"), reason="needs signals")
+def test_a_killed_workers_share_is_launched_again(start, small_data, tmp_path):
+    sweep = start(tmp_path, "-m", "ffn=relu,swiglu", "seed=0,1", *small_data, "trainer.steps=150")
+    wait_for(lambda: list((tmp_path / "outputs" / "runs").glob("*/metrics.jsonl")))
+    workers = [p for p in psutil.Process(sweep.pid).children(recursive=True) if "loky" in " ".join(p.cmdline())]
+    victim = max(workers, key=lambda p: p.memory_info().rss)
+    victim.kill()
+    out, err = sweep.communicate(timeout=200)
+    assert sweep.returncode == 0, err
+    assert "launching them again" in err
+    assert len(summaries(tmp_path)) == 4
