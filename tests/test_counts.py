@@ -14,8 +14,9 @@ from lecture04.nn.init import build
 from lecture04.nn.model import LanguageModel
 
 FAMILIES = ("ffn", "norm", "placement", "attention", "posenc")
-COMBINATIONS = list(itertools.product(*(registry.names(family) for family in FAMILIES)))
-ROLE = {"embed": "embed", "attention": "attention", "ffn": "ffn", "head": "head"}
+# Of the FFNs one plain and one gated in every combination; each of the others once, below.
+FFNS = ("relu", "swiglu")
+COMBINATIONS = list(itertools.product(FFNS, *(registry.names(family) for family in FAMILIES[1:])))
 
 
 def on_meta(cfg):
@@ -27,33 +28,38 @@ def built_by_part(model):
     """Parameters of each family, by the roles in their names."""
     total = Counter(dict.fromkeys(("embed", "attention", "ffn", "norm", "head", "posenc"), 0))
     for name, parameter in model.named_parameters():
-        role = next(piece for piece in name.split(".") if piece != "blocks" and not piece.isdigit())
-        total["norm" if role.endswith("norm") else role] += parameter.numel()
+        pieces = [piece for piece in name.split(".") if piece != "blocks" and not piece.isdigit()]
+        norm, relative = any(piece.endswith("norm") for piece in pieces), "relative" in pieces
+        total["norm" if norm else "posenc" if relative else pieces[0]] += parameter.numel()
     return total
+
+
+def hold_params_to_the_model(compose, parts, *, ffn_bias, attention_bias, tied):
+    """No two sizes are equal, so that a wrong one cannot hide."""
+    options = {family: getattr(compose(f"{family}={name}"), family) for family, name in parts.items()}
+    options["ffn"] = replace(options["ffn"], d_ff=29, bias=ffn_bias)
+    options["attention"] = replace(options["attention"], bias=attention_bias)
+    model = Model(d_model=24, n_layers=3, n_heads=4, tied=tied)
+    cfg = replace(compose(), model=model, data=Data(name="garden", vocab_size=37, max_len=8, n_train=1), **options)
+    built = on_meta(cfg)
+    assert counts.params(cfg) == sum(p.numel() for p in built.parameters())
+    by_part = {part: n for part, n in counts.params_by_part(cfg).items() if n}
+    assert by_part == {part: n for part, n in built_by_part(built).items() if n}
 
 
 @pytest.mark.parametrize("parts", COMBINATIONS, ids="-".join)
 def test_params_equal_the_built_model(compose, parts):
-    """Sizes chosen so that no two of them are equal and a wrong one cannot hide."""
-    options = {
-        family: getattr(compose(f"{family}={name}"), family) for family, name in zip(FAMILIES, parts, strict=True)
-    }
-    for ffn_bias, attention_bias, tied in itertools.product((True, False), repeat=3):
-        model = Model(d_model=24, n_layers=3, n_heads=4, tied=tied)
-        cfg = replace(
-            compose(),
-            model=model,
-            data=Data(name="garden", vocab_size=37, max_len=8, n_train=1),
-            norm=options["norm"],
-            placement=options["placement"],
-            posenc=options["posenc"],
-            ffn=replace(options["ffn"], d_ff=29, bias=ffn_bias),
-            attention=replace(options["attention"], bias=attention_bias),
-        )
-        built = on_meta(cfg)
-        assert counts.params(cfg) == sum(p.numel() for p in built.parameters())
-        by_part = Counter(counts.params_by_part(cfg))
-        assert {k: v for k, v in by_part.items() if v} == {k: v for k, v in built_by_part(built).items() if v}
+    parts = dict(zip(FAMILIES, parts, strict=True))
+    for on in (True, False):
+        hold_params_to_the_model(compose, parts, ffn_bias=on, attention_bias=on, tied=on)
+
+
+@pytest.mark.parametrize(("ffn_bias", "attention_bias", "tied"), [*itertools.product((True, False), repeat=3)])
+def test_params_equal_the_built_model_with_any_biases_and_head(compose, ffn_bias, attention_bias, tied):
+    standard = {"ffn": "relu", "norm": "layernorm", "placement": "pre", "attention": "mha", "posenc": "sinusoidal"}
+    swaps = [{**standard, family: name} for family in FAMILIES for name in registry.names(family)]
+    for parts in swaps:
+        hold_params_to_the_model(compose, parts, ffn_bias=ffn_bias, attention_bias=attention_bias, tied=tied)
 
 
 @pytest.mark.parametrize("bias", ["true", "false"])

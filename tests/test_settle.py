@@ -223,7 +223,7 @@ def test_epochs_must_be_a_length(standard, epochs):
 
 
 def test_epochs_do_not_matter_where_steps_are_set(standard):
-    cfg = replace(standard, trainer=replace(standard.trainer, steps=10, epochs=-1.0))
+    cfg = replace(standard, trainer=replace(standard.trainer, steps=10, epochs=None))
     assert validate(cfg) == []
 
 

@@ -28,8 +28,9 @@ class AblationSweeper(Sweeper):
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
         """Keep what Hydra gives, and make its launcher."""
-        self.config, self.loader = config, hydra_context.config_loader
-        self.launcher = Plugins.instance().instantiate_launcher(
+        # Hydra's Sweeper declares these as optional; `ours` and `loader` are what is there from now on.
+        self.config, self.ours, self.loader = config, config, hydra_context.config_loader
+        self.launcher = self.starter = Plugins.instance().instantiate_launcher(
             hydra_context=hydra_context, task_function=task_function, config=config
         )
 
@@ -40,14 +41,14 @@ class AblationSweeper(Sweeper):
 
         overrides = OverridesParser.create(config_loader=self.loader).parse_overrides(arguments)
         plan = command.plan(
-            to_root(self.config).sweep,
+            to_root(self.ours).sweep,
             overrides,
             is_group=lambda key: bool(self.loader.get_group_options(key)),
-            compose=lambda lines: settled(self.loader.load_sweep_config(self.config, list(lines))),
+            compose=lambda lines: settled(self.loader.load_sweep_config(self.ours, list(lines))),
         )
-        if to_root(self.config).sweep.plan:
-            command.show(plan, self.config.hydra.launcher)
-        elif command.execute(plan, self.launcher, sys.argv[1:]):
+        if to_root(self.ours).sweep.plan:
+            command.show(plan, self.ours.hydra.launcher)
+        elif command.execute(plan, self.starter, sys.argv[1:]):
             sys.exit(1)
 
 

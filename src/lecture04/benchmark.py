@@ -60,7 +60,7 @@ def padded(split: Split, documents: np.ndarray) -> tuple[Tensor, Tensor]:
 
 def stepper(model: nn.Module, logits: Callable[[int], tuple[Tensor, Tensor]], cfg: config.Root) -> Callable[[], float]:
     """A function that trains for STEPS batches and returns the milliseconds a step."""
-    optimiser = lookup("optim", cfg.optim.name)(cfg.optim, model.parameters())
+    optimiser = lookup("optim", cfg.optim.name)(cfg.optim, model)
 
     def steps() -> float:
         started = time.perf_counter()

@@ -1,6 +1,7 @@
 """`python train.py`: the only place where a DictConfig exists. Hydra composes, we check, settle and hand on."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,9 @@ def to_root(cfg: DictConfig) -> config.Root:
 
 
 def settled(cfg: DictConfig) -> config.Root:
-    """A composed config, settled. Raises UserError with every error, one a line."""
+    """The config of a run, settled. Raises UserError with every error, one a line."""
     root = to_root(cfg)
-    if bad := settle.validate(root):
+    if bad := settle.validate(root) + settle.training_errors(root):
         raise errors.UserError("\n".join(bad))
     return settle.settle(root)
 
@@ -74,12 +75,21 @@ def main(cfg: DictConfig) -> None:
     """One run: what `python train.py` does, and each job of a sweep."""
     run = settled(cfg)
     here = HydraConfig.get()
-    from lecture04 import job, screen
+    from lecture04.runs.fingerprint import evaluation_key
+    from lecture04.runs.mirror import ModeProbe
     from lecture04.runs.record import Record
 
     record = Record(Path(here.runtime.output_dir))
-    command = " ".join(["python train.py", *map(sweep_files.quoted, here.overrides.task)])
+    asked = [line for line in here.overrides.task if not line.startswith("origin.")]
+    command = " ".join(["python train.py", *map(sweep_files.quoted, asked)])
     alone = here.mode is RunMode.RUN
+    if alone and not record.is_complete(evaluation_key(run)):
+        probe = ModeProbe(run.logger.name)
+        from lecture04 import job, screen  # torch takes its two seconds while W&B is asked
+
+        run = replace(run, origin=replace(run.origin, wandb_mode=probe.mode()))
+    else:
+        from lecture04 import job, screen
     try:
         with screen.run_progress(run, show=alone) as progress:
             job.run(run, record, command=command, progress=progress)

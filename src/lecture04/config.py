@@ -5,6 +5,8 @@ starts. A part with options of its own adds a dataclass here (as `Rope` does) an
 options needs nothing in this file. Facts of a class that are no choice of the user's (is it gated?) stand beside the
 class, in its `@register` line.
 
+Bounds stand beside the field (`bounded`); `settle.validate` reads them.
+
 After `settle.settle` nothing is open: d_ff, n_kv_heads and trainer.steps are numbers.
 """
 
@@ -14,6 +16,13 @@ from enum import Enum
 from typing import Any
 
 from omegaconf import II, MISSING
+
+
+def bounded(
+    default: Any, *, at_least: float | None = None, above: float | None = None, below: float | None = None
+) -> Any:
+    """A field whose value, where it is not null, must be finite and within these bounds."""
+    return field(default=default, metadata={"at_least": at_least, "above": above, "below": below})
 
 
 class Match(Enum):
@@ -50,9 +59,16 @@ class FFN:
     """The feed-forward layer. `d_ff: null` means matched (see `Match`)."""
 
     name: str = MISSING
-    d_ff: int | None = None
+    d_ff: int | None = bounded(None, at_least=1)
     match: Match = Match.ffn
     bias: bool = II("model.bias")
+
+
+@dataclass
+class Swish(FFN):
+    """Swish; `beta` is the slope inside the sigmoid."""
+
+    beta: float = bounded(1.0, at_least=0)
 
 
 @dataclass
@@ -60,7 +76,7 @@ class Norm:
     """The normalisation. `eps` is added to the variance or the mean square."""
 
     name: str = MISSING
-    eps: float = 1e-5
+    eps: float = bounded(1e-5, above=0)
 
 
 @dataclass
@@ -72,11 +88,19 @@ class Placement:
 
 @dataclass
 class Attention:
-    """The attention. `n_kv_heads: null` means what the name says: all heads for mha, one for mqa."""
+    """The attention.
+
+    `n_kv_heads: null` means what the name says: all heads for mha, one for mqa. `scale` multiplies the scores, null is
+    1/sqrt(d_head). `qk_norm` puts the model's norm on every query and key. `causal: false` lets every token see all
+    others: for probes, not for training.
+    """
 
     name: str = MISSING
-    n_kv_heads: int | None = None
+    n_kv_heads: int | None = bounded(None, at_least=1)
     bias: bool = II("model.bias")
+    scale: float | None = bounded(None, above=0)
+    qk_norm: bool = False
+    causal: bool = True
 
 
 @dataclass
@@ -88,9 +112,35 @@ class PosEnc:
 
 @dataclass
 class Rope(PosEnc):
-    """RoPE; `base` sets the slowest rotation, base^(-2i/d_head) radians a token for pair i."""
+    """RoPE; `base` sets the slowest rotation, base^(-2i/width) radians a token for pair i.
 
-    base: float = 10000.0
+    `width` is how many dimensions of a head are rotated, null for all.
+    """
+
+    base: float = bounded(10000.0, above=0)
+    width: int | None = bounded(None, at_least=2)
+
+
+@dataclass
+class Learned(PosEnc):
+    """A learned table; `n_positions` is its length, null for the longest document of the data."""
+
+    n_positions: int | None = bounded(None, at_least=1)
+
+
+@dataclass
+class Shaw(PosEnc):
+    """Shaw's relative positions; distances beyond `max_distance` share an embedding."""
+
+    max_distance: int = bounded(16, at_least=1)
+
+
+@dataclass
+class T5(PosEnc):
+    """T5's buckets of distances; all from `max_distance` on share the last."""
+
+    n_buckets: int = bounded(32, at_least=2)
+    max_distance: int = bounded(128, at_least=2)
 
 
 @dataclass
@@ -104,12 +154,12 @@ class Init:
 class Model:
     """The sizes that all parts share. `bias` is that of the Linear layers; `budget` is for `ffn.match=model`."""
 
-    d_model: int = 64
-    n_layers: int = 2
-    n_heads: int = 4
+    d_model: int = bounded(64, at_least=1)
+    n_layers: int = bounded(2, at_least=1)
+    n_heads: int = bounded(4, at_least=1)
     bias: bool = True
     tied: bool = True
-    budget: int | None = None
+    budget: int | None = bounded(None, at_least=1)
 
     @property
     def d_head(self) -> int:
@@ -122,20 +172,29 @@ class Optim:
     """What every optimiser has. `clip` bounds the global gradient norm; null leaves it alone."""
 
     name: str = MISSING
-    lr: float = 3e-3
+    lr: float = bounded(3e-3, above=0)
     schedule: Schedule = Schedule.cosine
-    warmup_steps: int = 100
-    clip: float | None = 1.0
+    warmup_steps: int = bounded(100, at_least=0)
+    clip: float | None = bounded(1.0, above=0)
 
 
 @dataclass
 class AdamW(Optim):
     """AdamW's own settings."""
 
-    beta1: float = 0.9
-    beta2: float = 0.999
-    eps: float = 1e-8
-    weight_decay: float = 0.01
+    beta1: float = bounded(0.9, at_least=0, below=1)
+    beta2: float = bounded(0.999, at_least=0, below=1)
+    eps: float = bounded(1e-8, above=0)
+    weight_decay: float = bounded(0.01, at_least=0)
+
+
+@dataclass
+class SGD(Optim):
+    """SGD's own settings."""
+
+    momentum: float = bounded(0.9, at_least=0, below=1)
+    nesterov: bool = False
+    weight_decay: float = bounded(0.0, at_least=0)
 
 
 @dataclass
@@ -143,18 +202,18 @@ class Data:
     """A corpus of documents: its vocabulary, and the most tokens that are predicted in one document."""
 
     name: str = MISSING
-    vocab_size: int = MISSING
-    max_len: int = MISSING
-    n_train: int = MISSING
+    vocab_size: int = bounded(MISSING, at_least=1)
+    max_len: int = bounded(MISSING, at_least=1)
+    n_train: int = bounded(MISSING, at_least=1)
 
 
 @dataclass
 class Garden(Data):
     """The Garden World: how many documents of each split, and the seed of its collocations."""
 
-    n_val: int = 1000
-    n_test: int = 2000
-    world_seed: int = 0
+    n_val: int = bounded(1000, at_least=1)
+    n_test: int = bounded(2000, at_least=1)
+    world_seed: int = bounded(0, at_least=0)
 
 
 @dataclass
@@ -165,12 +224,12 @@ class Trainer:
     less `diverged_margin` (nats a token).
     """
 
-    steps: int | None = None
-    epochs: float | None = 6.0
-    batch_size: int = 32
-    threads: int = 1
-    log_every: int = 50
-    diverged_margin: float = 0.25
+    steps: int | None = bounded(None, at_least=1)
+    epochs: float | None = bounded(6.0, above=0)
+    batch_size: int = bounded(32, at_least=1)
+    threads: int = bounded(1, at_least=1)
+    log_every: int = bounded(50, at_least=1)
+    diverged_margin: float = bounded(0.25)
 
 
 @dataclass
@@ -180,7 +239,7 @@ class Eval:
     `window`: possessive accuracy is taken where the subject lies more than this many tokens back.
     """
 
-    window: int = 4
+    window: int = bounded(4, at_least=0)
 
 
 @dataclass
@@ -188,6 +247,22 @@ class Logger:
     """Where metrics are mirrored to, beside metrics.jsonl."""
 
     name: str = MISSING
+
+
+@dataclass
+class WandB(Logger):
+    """Weights & Biases. Whether online or offline is found out once a sweep; WANDB_MODE, where set, wins."""
+
+    project: str = "lecture04"
+
+
+@dataclass
+class Origin:
+    """Which sweep and row asked for a run, and what the sweep found out for all: set by the sweeper, for the logger."""
+
+    sweep: str = ""
+    row: str = ""
+    wandb_mode: str = ""
 
 
 @dataclass
@@ -242,12 +317,20 @@ class Root:
     paths: Paths = field(default_factory=Paths)
     runs: Runs = field(default_factory=Runs)
     sweep: Sweep = field(default_factory=Sweep)
-    seed: int = 0
+    origin: Origin = field(default_factory=Origin)
+    seed: int = bounded(0, at_least=0)
 
 
 # Parts with options of their own: (family, name) -> dataclass, stored as schema/FAMILY/NAME for the YAML to name.
 SCHEMAS: dict[tuple[str, str], Any] = {
+    ("ffn", "swish"): Swish,
     ("posenc", "rope"): Rope,
+    ("posenc", "rope_half"): Rope,
+    ("posenc", "learned"): Learned,
+    ("posenc", "shaw"): Shaw,
+    ("posenc", "t5"): T5,
     ("optim", "adamw"): AdamW,
+    ("optim", "sgd"): SGD,
     ("data", "garden"): Garden,
+    ("logger", "wandb"): WandB,
 }

@@ -1,6 +1,6 @@
 """Parameters, FLOPs and KV numbers of a settled config, by formula. No torch; tests hold them to the built models."""
 
-from lecture04.config import FFN, Attention, Model, Root
+from lecture04.config import FFN, T5, Attention, Data, Learned, Model, Root, Shaw
 from lecture04.registry import fact
 
 
@@ -20,15 +20,40 @@ def n_kv_heads(attention: Attention, model: Model) -> int:
 
 
 def attention_params(attention: Attention, model: Model) -> int:
-    """Parameters of one attention layer: q and output of d_model, k and v of n_kv_heads d_head."""
+    """Parameters of one attention layer: q and output of d_model, k and v of n_kv_heads d_head. q/k norms apart."""
     d, d_kv = model.d_model, n_kv_heads(attention, model) * model.d_head
     return 2 * linear(d, d, attention.bias) + 2 * linear(d, d_kv, attention.bias)
 
 
+def n_positions(posenc: Learned, data: Data) -> int:
+    """The length of a learned table."""
+    return data.max_len if posenc.n_positions is None else posenc.n_positions
+
+
+def n_distances(posenc: Shaw, attention: Attention) -> int:
+    """The distances with an embedding of their own: 0 .. max, and -1 .. -max where tokens see what comes after."""
+    return posenc.max_distance * (1 if attention.causal else 2) + 1
+
+
+def posenc_params(cfg: Root) -> int:
+    """Parameters of the position encoding over the whole model."""
+    match cfg.posenc:
+        case Learned():
+            return n_positions(cfg.posenc, cfg.data) * cfg.model.d_model
+        case T5():
+            return cfg.posenc.n_buckets * cfg.model.n_heads
+        case Shaw():  # keys' and values' in each layer
+            return cfg.model.n_layers * 2 * n_distances(cfg.posenc, cfg.attention) * cfg.model.d_head
+        case _:
+            return 0
+
+
 def norm_params(cfg: Root) -> int:
-    """Parameters of all norms: one before or after each sublayer, and the last one where the placement has it."""
-    places = 2 * cfg.model.n_layers + fact("placement", cfg.placement.name, "final_norm", False)
-    return places * fact("norm", cfg.norm.name, "n_vectors", 1) * cfg.model.d_model
+    """Parameters of all norms: those of each sublayer, of queries and keys, and the last one where there is one."""
+    per_sublayer = fact("placement", cfg.placement.name, "norms_per_sublayer", 1)
+    places = 2 * cfg.model.n_layers * per_sublayer + fact("placement", cfg.placement.name, "final_norm", False)
+    widths = places * cfg.model.d_model + cfg.attention.qk_norm * 2 * cfg.model.n_layers * cfg.model.d_head
+    return fact("norm", cfg.norm.name, "n_vectors", 1) * widths
 
 
 def is_gated(ffn: FFN) -> bool:
@@ -47,6 +72,7 @@ def params_by_part(cfg: Root) -> dict[str, int]:
         "attention": model.n_layers * attention_params(cfg.attention, model),
         "ffn": model.n_layers * one_ffn,
         "norm": norm_params(cfg),
+        "posenc": posenc_params(cfg),
         "head": 0 if model.tied else embed,
     }
 
@@ -78,6 +104,8 @@ def flops_per_token(cfg: Root, n_ctx: int | None = None) -> int:
     d, d_kv = model.d_model, n_kv_heads(cfg.attention, model) * model.d_head
     projections = 2 * d * d + 2 * d * d_kv
     scores_and_values = 2 * n_ctx * d  # GQA shares keys, not work: every query head meets every key
+    if isinstance(cfg.posenc, Shaw):  # every query meets every distance, every distance's weight its value
+        scores_and_values += 2 * n_distances(cfg.posenc, cfg.attention) * d
     layer = projections + scores_and_values + (3 if is_gated(ffn) else 2) * d * ffn.d_ff
     return 2 * (model.n_layers * layer + d * cfg.data.vocab_size)
 

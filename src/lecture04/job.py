@@ -14,6 +14,7 @@ from lecture04.nn.init import build
 from lecture04.registry import lookup
 from lecture04.runs import memory
 from lecture04.runs.fingerprint import evaluation_key
+from lecture04.runs.mirror import Mirror, mirror
 from lecture04.runs.record import Record, Status
 from lecture04.train import checkpoint
 from lecture04.train.evaluate import evaluate
@@ -50,9 +51,13 @@ def run(cfg: Root, record: Record, *, command: str, progress: Progress) -> None:
             return
         try:
             corpus = load_corpus(cfg)
-            if not record.status().is_result:
-                _train(cfg, record, corpus, command, progress)
-            metrics = evaluate(checkpoint.load(cfg, record.folder), corpus, cfg)
+            if record.status().is_result:
+                metrics = evaluate(checkpoint.load(cfg, record.folder), corpus, cfg)
+            else:
+                with mirror(cfg) as watcher:
+                    _train(cfg, record, corpus, command, progress, watcher)
+                    metrics = evaluate(checkpoint.load(cfg, record.folder), corpus, cfg)
+                    watcher.summarise({"status": record.status().value} | record.metrics(key) | metrics)
         except Exception as e:
             log.exception("Failed.")
             error = f"{type(e).__name__}: {e}"
@@ -65,13 +70,18 @@ def run(cfg: Root, record: Record, *, command: str, progress: Progress) -> None:
         log.info("Evaluated: %s", metrics)
 
 
-def _train(cfg: Root, record: Record, corpus: Corpus, command: str, progress: Progress) -> None:
+def _train(cfg: Root, record: Record, corpus: Corpus, command: str, progress: Progress, watcher: Mirror) -> None:
     started = time.perf_counter()
     memory.reset_peak()
     record.start(cfg, command)
     log.info("%s", command)
     model = build(cfg)
-    outcome = train(model, corpus, cfg, log=record.append, tick=progress)
+
+    def keep(row: Row) -> None:
+        record.append(row)
+        watcher.log(row)
+
+    outcome = train(model, corpus, cfg, log=keep, tick=progress)
     checkpoint.save(model, record.folder)
     metrics = {
         "tokens_per_second": outcome.tokens / outcome.seconds,

@@ -1,10 +1,10 @@
 """From what was asked for to what will be run: every error at once, then every open size settled. Pure, no torch."""
 
 import math
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 
 from lecture04 import counts
-from lecture04.config import Match, Root
+from lecture04.config import SGD, T5, Learned, Match, Root, Rope
 
 MISMATCH_WARNING = 0.02
 """The share of parameters off the matched number from which on a table says so."""
@@ -12,34 +12,42 @@ MISMATCH_WARNING = 0.02
 
 def validate(cfg: Root) -> list[str]:
     """Every error of a config, each as one sentence with the field, the value and what would do; empty when sound."""
-    model, trainer, optim = cfg.model, cfg.trainer, cfg.optim
-    least = {
-        "model.d_model": (model.d_model, 1),
-        "model.n_layers": (model.n_layers, 1),
-        "model.n_heads": (model.n_heads, 1),
-        "model.budget": (model.budget, 1),
-        "ffn.d_ff": (cfg.ffn.d_ff, 1),
-        "attention.n_kv_heads": (cfg.attention.n_kv_heads, 1),
-        "trainer.steps": (trainer.steps, 1),
-        "trainer.batch_size": (trainer.batch_size, 1),
-        "trainer.threads": (trainer.threads, 1),
-        "trainer.log_every": (trainer.log_every, 1),
-        "optim.warmup_steps": (optim.warmup_steps, 0),
-        "eval.window": (cfg.eval.window, 0),
-        "data.n_train": (cfg.data.n_train, 1),
-    }
-    errors = [f"{k}={v}: must be at least {low}." for k, (v, low) in least.items() if v is not None and v < low]
-    above_zero = {"optim.lr": optim.lr, "optim.clip": optim.clip, "norm.eps": cfg.norm.eps}
-    if trainer.steps is None:
-        above_zero["trainer.epochs"] = trainer.epochs
-        if trainer.epochs is None:
-            errors.append("trainer.steps=null, trainer.epochs=null: one of them must say how long to train.")
-    errors += [
-        f"{k}={v}: must be a finite number above 0."
-        for k, v in above_zero.items()
-        if v is not None and not 0 < v < math.inf
-    ]
+    errors = _bound_errors(cfg, "")
+    if cfg.trainer.steps is None and cfg.trainer.epochs is None:
+        errors.append("trainer.steps=null, trainer.epochs=null: one of them must say how long to train.")
     return errors or _shape_errors(cfg)
+
+
+def training_errors(cfg: Root) -> list[str]:
+    """What is sound as a model but makes no sense to train."""
+    if cfg.attention.causal:
+        return []
+    return ["attention.causal=false: a model that sees the token it predicts cannot be trained on it; for probes only."]
+
+
+def _bound_errors(settings: object, path: str) -> list[str]:
+    """The fields outside the bounds that stand beside them in config.py, those of nested settings included."""
+    errors: list[str] = []
+    for f in fields(settings):  # type: ignore[arg-type]
+        value, name = getattr(settings, f.name), f"{path}{f.name}"
+        if is_dataclass(value):
+            errors += _bound_errors(value, f"{name}.")
+        elif f.metadata and value is not None and (wanted := _unmet(value, **f.metadata)):
+            errors.append(f"{name}={value}: must be {wanted}.")
+    return errors
+
+
+def _unmet(value: float, *, at_least: float | None, above: float | None, below: float | None) -> str:
+    """What the value should be and is not; empty where it is."""
+    within = (
+        math.isfinite(value)
+        and (at_least is None or value >= at_least)
+        and (above is None or value > above)
+        and (below is None or value < below)
+    )
+    parts = [f"at least {at_least}"] * (at_least is not None)
+    parts += [f"above {above}"] * (above is not None) + [f"below {below}"] * (below is not None)
+    return "" if within else " and ".join(parts) or "a finite number"
 
 
 def _shape_errors(cfg: Root) -> list[str]:
@@ -62,17 +70,42 @@ def _shape_errors(cfg: Root) -> list[str]:
             f"attention.n_kv_heads={n_kv}: must divide model.n_heads={model.n_heads}. "
             f"Choices: {', '.join(map(str, divisors))}."
         )
-    if counts.fact("posenc", cfg.posenc.name, "rotates", False) and model.d_head % 2:
-        errors.append(
-            f"model.n_heads={model.n_heads}: posenc={cfg.posenc.name} rotates pairs and needs an even d_head, "
-            f"but model.d_model / model.n_heads is {model.d_head}."
-        )
+    errors += _position_errors(cfg)
+    if isinstance(cfg.optim, SGD) and cfg.optim.nesterov and not cfg.optim.momentum:
+        errors.append("optim.nesterov=true: needs optim.momentum above 0.")
     if not errors and cfg.ffn.d_ff is None and _matched_d_ff(cfg) < 1:
         errors.append(
             f"ffn.match={cfg.ffn.match.name}: the other parts leave nothing for the FFN of a budget of "
             f"{_budget(cfg)} parameters; set ffn.d_ff or a larger model.budget."
         )
     return errors
+
+
+def _position_errors(cfg: Root) -> list[str]:
+    """Errors between the position encoding and what it meets."""
+    posenc, model, data = cfg.posenc, cfg.model, cfg.data
+    match posenc:
+        case Rope(width=None) if model.d_head % 2:
+            return [
+                f"model.n_heads={model.n_heads}: posenc={posenc.name} rotates pairs and needs an even d_head, "
+                f"but model.d_model / model.n_heads is {model.d_head}."
+            ]
+        case Rope(width=int(width)) if width % 2 or width > model.d_head:
+            return [f"posenc.width={width}: must be an even number of at most d_head={model.d_head} dimensions."]
+        case Learned() if counts.n_positions(posenc, data) < data.max_len:
+            return [
+                f"posenc.n_positions={posenc.n_positions}: the table is too short for data={data.name}, "
+                f"which has positions up to {data.max_len}; set at least that, or null."
+            ]
+        case T5() if not cfg.attention.causal:
+            return ["attention.causal=false: posenc=t5 has buckets for what came before alone."]
+        case T5() if posenc.max_distance <= posenc.n_buckets // 2:
+            return [
+                f"posenc.max_distance={posenc.max_distance}: must be above half of posenc.n_buckets="
+                f"{posenc.n_buckets}, the distances that have a bucket of their own."
+            ]
+        case _:
+            return []
 
 
 def _budget(cfg: Root) -> int:
@@ -116,8 +149,11 @@ def settle(cfg: Root) -> Root:
         raise ValueError("\n".join(errors))
     ffn = replace(cfg.ffn, d_ff=_matched_d_ff(cfg) if cfg.ffn.d_ff is None else cfg.ffn.d_ff)
     attention = replace(cfg.attention, n_kv_heads=counts.n_kv_heads(cfg.attention, cfg.model))
+    posenc = cfg.posenc
+    if isinstance(posenc, Learned):
+        posenc = replace(posenc, n_positions=counts.n_positions(posenc, cfg.data))
     trainer = cfg.trainer
     if trainer.steps is None:
         assert trainer.epochs is not None
         trainer = replace(trainer, steps=max(1, round(trainer.epochs * steps_per_epoch(cfg))))
-    return replace(cfg, ffn=ffn, attention=attention, trainer=replace(trainer, epochs=None))
+    return replace(cfg, ffn=ffn, attention=attention, posenc=posenc, trainer=replace(trainer, epochs=None))

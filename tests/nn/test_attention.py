@@ -9,14 +9,26 @@ from lecture04 import config
 from lecture04.nn.attention import Attention, Sight
 from lecture04.nn.init import build
 from lecture04.nn.kv_cache import KVCache
+from lecture04.nn.norm import RMSNorm
+from lecture04.nn.posenc import NoPE
 
 MODEL = config.Model(d_model=16, n_heads=4)
-PLAIN = Sight(mask=None, rotate=lambda x: x)
+POSENC = NoPE(config.PosEnc(name="none"), MODEL)
 
 
-def attention(n_kv_heads, bias=True, seed=0):
+def sight(mask=None):
+    """Without positions: the attention itself does not ask for them."""
+    pos = torch.arange(0)
+    return Sight(pos, pos, mask, is_causal=mask is None, rotate=lambda x: x)
+
+
+PLAIN = sight()
+
+
+def attention(n_kv_heads, bias=True, seed=0, **options):
     torch.manual_seed(seed)
-    return Attention(config.Attention(name="gqa", n_kv_heads=n_kv_heads, bias=bias), MODEL)
+    options = config.Attention(name="gqa", n_kv_heads=n_kv_heads, bias=bias, **options)
+    return Attention(options, MODEL, POSENC, lambda width: RMSNorm(config.Norm(name="rmsnorm"), width))
 
 
 def random(*shape, seed=0):
@@ -61,9 +73,7 @@ def test_neighbouring_query_heads_share_a_kv_head():
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_a_cache_reports_the_bytes_of_its_kv_heads_alone(n_kv_heads, dtype):
     part = attention(n_kv_heads).to(dtype)
-    _, cache = part(
-        random(3, 5, 16).to(dtype), Sight(torch.zeros(5, 5, dtype=dtype), PLAIN.rotate), part.empty_cache(3)
-    )
+    _, cache = part(random(3, 5, 16).to(dtype), sight(torch.zeros(5, 5, dtype=dtype)), part.empty_cache(3))
     assert cache.n_bytes == cache.k.nbytes + cache.v.nbytes == 2 * n_kv_heads * MODEL.d_head * 3 * 5 * dtype.itemsize
 
 
@@ -108,7 +118,7 @@ def test_an_empty_cache_holds_nothing():
 def test_the_causal_mask_written_out_gives_what_the_fused_kernel_knows():
     part, x = attention(2), random(2, 6, 16)
     mask = torch.full((6, 6), -torch.inf).triu(1)
-    masked = part(x, Sight(mask, PLAIN.rotate))[0]
+    masked = part(x, sight(mask))[0]
     torch.testing.assert_close(part(x, PLAIN)[0], masked, atol=1e-6, rtol=0)
 
 
@@ -119,10 +129,31 @@ def test_a_bias_is_added_after_the_scaling():
         part.q.weight.zero_()
         part.output.weight.copy_(torch.eye(16))
         mask = torch.tensor([[0.0, -torch.inf], [0.0, 3.0]]).log_softmax(-1)
-        y, v = part(x, Sight(mask, PLAIN.rotate))[0], part.v(x)
+        y, v = part(x, sight(mask))[0], part.v(x)
     weight = torch.tensor([0.0, 3.0]).softmax(-1)
     torch.testing.assert_close(y[0, 1], weight @ v[0], atol=1e-6, rtol=0)
 
 
 def test_without_a_cache_none_comes_back():
     assert attention(2)(random(1, 3, 16), PLAIN)[1] is None
+
+
+def test_scale_multiplies_the_scores():
+    """Scores scaled by c are those of queries scaled by c / (1/sqrt(d_head))."""
+    scaled, plain = attention(2, bias=False, scale=0.7), attention(2, bias=False)
+    scaled.load_state_dict(plain.state_dict())
+    x = random(2, 5, 16)
+    with torch.no_grad():
+        expected = scaled(x, PLAIN)[0]
+        plain.q.weight.mul_(0.7 * MODEL.d_head**0.5)
+    torch.testing.assert_close(expected, plain(x, PLAIN)[0], atol=1e-6, rtol=0)
+
+
+def test_normalised_queries_and_keys_do_not_see_their_length():
+    part, x = attention(2, bias=False, qk_norm=True), random(2, 5, 16)
+    before = part(x, PLAIN)[0]
+    with torch.no_grad():
+        part.q.weight.mul_(5.0)
+        part.k.weight.mul_(3.0)
+    torch.testing.assert_close(before, part(x, PLAIN)[0], atol=1e-4, rtol=0)
+    assert {name for name, _ in part.named_parameters()} >= {"q_norm.weight", "k_norm.weight"}

@@ -210,6 +210,6 @@ def test_seeds_run_stacked(small, overrides):
 @EVERY_MODEL
 def test_names_are_roles(small, overrides):
     """Initial values and checkpoints hang on the names, so no part puts a level of its own in front of its role."""
-    roles = r"(embed|posenc|blocks\.\d+\.(attention|ffn)(_norm)?|final_norm|head)\.[a-z_.]+"
+    roles = r"(embed|posenc|blocks\.\d+\.(attention|ffn|[a-z_]+_norm)|final_norm|head)\.[a-z_.]+"
     for name, _ in build(small(*overrides)).named_parameters():
         assert re.fullmatch(roles, name), name

@@ -2,6 +2,7 @@
 
 import hashlib
 import itertools
+import os
 import subprocess
 import sys
 
@@ -104,7 +105,11 @@ for name, p in sorted(model.named_parameters()):
 print(joined.hexdigest())
 """
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONHASHSEED": "17"}, check=True
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONHASHSEED": "17"},
+        check=True,
     )
     assert done.stdout.strip() == digest(parameters(compose("recipe=llama", "model.d_model=16", "seed=3")))
 
@@ -152,16 +157,11 @@ def test_uniform_weights_keep_to_their_bound_and_reach_it(compose, init):
         assert 0.99 * bound < largest <= bound * (1 + 1e-6)
 
 
-def test_biases_are_torchs_or_zero(compose):
-    sizes = ("model.d_model=128", "ffn.d_ff=512")
-    for init in registry.names("init"):
-        values = parameters(compose(f"init={init}", *sizes))
-        for role, fan_in in (("attention.q", 128), ("ffn.up", 128), ("ffn.down", 512)):
-            bias = values[f"blocks.0.{role}.bias"]
-            if init == "torch":
-                assert 0.9 * fan_in**-0.5 < bias.abs().max().item() <= fan_in**-0.5
-            else:
-                assert torch.equal(bias, torch.zeros_like(bias))
+@pytest.mark.parametrize("init", registry.names("init"))
+def test_biases_start_at_zero(small, init):
+    biases = {name: p for name, p in parameters(small(f"init={init}")).items() if name.endswith("bias")}
+    assert len(biases) > 10
+    assert not any(p.any() for p in biases.values())
 
 
 @pytest.mark.parametrize("init", registry.names("init"))

@@ -162,5 +162,6 @@ def test_a_block_is_torchs_encoder_layer(small, placement):
     )
     x = torch.randn(2, 9, cfg.model.d_model, generator=torch.Generator().manual_seed(2))
     later = nn.Transformer.generate_square_subsequent_mask(9)
-    y, _ = block(x, Sight(mask=None, rotate=lambda t: t))
+    pos = torch.arange(9)
+    y, _ = block(x, Sight(pos, pos, mask=None, is_causal=True, rotate=lambda t: t))
     torch.testing.assert_close(y, layer(x, src_mask=later, is_causal=True), atol=1e-5, rtol=0)

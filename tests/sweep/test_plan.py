@@ -4,12 +4,14 @@ from collections import Counter
 
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lecture04.config import Design, Sweep
 from lecture04.errors import UserError
 from lecture04.runs.record import Status
 from lecture04.sweep import command, plan
-from lecture04.sweep.launch import TRIES, launch, missing
+from lecture04.sweep.launch import TRIES, hydra_quoted, launch, missing
 
 GROUPS = {"ffn", "norm", "placement", "attention", "posenc", "recipe"}
 
@@ -81,7 +83,8 @@ class Launcher:
         self.jobs, self.work, self.launches = {job.overrides: job for job in plan.jobs}, work, []
 
     def launch(self, job_overrides, initial_job_idx):
-        self.launches.append([self.jobs[tuple(lines)] for lines in job_overrides])
+        told = [[line for line in lines if not line.startswith("origin.")] for lines in job_overrides]
+        self.launches.append([self.jobs[tuple(lines)] for lines in told])
         for n, job in enumerate(self.launches[-1]):
             self.work(len(self.launches), n, job)
         return []
@@ -162,3 +165,12 @@ def test_status_counts_a_result_only_with_its_evaluation(plan_of):
     assert plan.status_of(job) is Status.failed
     job.record.write_evaluation(job.key, {"metrics": {}})
     assert plan.status_of(job) is Status.finished
+
+
+@given(
+    st.text(alphabet=st.characters(blacklist_categories=("C",)), max_size=20)
+    | st.text("'\\\"{}=,$[]() ab", max_size=12)
+)
+def test_any_row_name_survives_hydras_grammar(text):
+    (override,) = OverridesParser.create().parse_overrides([f"origin.row={hydra_quoted(text)}"])
+    assert str(override.value()) == text.replace("${", "$ {")

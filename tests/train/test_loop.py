@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 
-from lecture04.data.batches import make_batch
+from lecture04.data.batches import make_batch, order
 from lecture04.nn.init import build
 from lecture04.train import loop
 from lecture04.train.evaluate import mean_nll
@@ -61,6 +62,28 @@ def test_the_state_of_the_global_generators_does_not_enter(small, tiny_corpus):
         torch.manual_seed(seed)
         runs.append(Watched(small(), tiny_corpus))
     assert same_parameters(runs[0].model, runs[1].model)
+
+
+def test_training_is_the_plain_loop(small, tiny_corpus):
+    """Batches, schedule, clipping and steps put together once more, from torch's own parts, to the same bits."""
+    cfg = small("trainer.steps=12", "optim.clip=0.5")
+    run, model = Watched(cfg, tiny_corpus), build(cfg)
+    matrices, vectors = ([p for p in model.parameters() if (p.ndim == 2) == wanted] for wanted in (True, False))
+    groups = [{"params": matrices, "weight_decay": 0.01}, {"params": vectors, "weight_decay": 0.0}]
+    optimiser = torch.optim.AdamW(groups, betas=(0.9, 0.999), eps=1e-8, fused=True)
+    rates = [*(cfg.optim.lr * (i + 1) / 4 for i in range(4))]
+    rates += [cfg.optim.lr * (1 + math.cos(math.pi * i / 8)) / 2 for i in range(8)]
+    documents = np.concatenate([order(64, seed=0, epoch=epoch) for epoch in (0, 1)]).reshape(-1, 8)
+    for rate, chosen in zip(rates, documents[:12], strict=True):
+        for group in optimiser.param_groups:
+            group["lr"] = rate
+        batch = make_batch(tiny_corpus.train, chosen, 16)
+        logits = model(batch.tokens_BT, batch.pos_BT, batch.document_BT)
+        model.zero_grad(set_to_none=True)
+        F.cross_entropy(logits.flatten(0, 1), batch.targets_BT.flatten()).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+        optimiser.step()
+    assert same_parameters(run.model, model)
 
 
 def test_the_loss_goes_down_to_near_the_true_distribution(trained, tiny_corpus):
@@ -125,8 +148,8 @@ def test_clipping_bounds_the_gradient_and_null_leaves_it_alone(small, tiny_corpu
     """What the optimiser is handed; the norm that is logged is that before clipping."""
     handed = []
 
-    def sgd_that_notes(options, parameters):
-        parameters = list(parameters)
+    def sgd_that_notes(options, model):
+        parameters = list(model.parameters())
         optimiser = torch.optim.SGD(parameters, lr=1e-9)
         optimiser.register_step_pre_hook(
             lambda *_: handed.append(torch.cat([p.grad.flatten() for p in parameters]).norm().item())

@@ -1,15 +1,17 @@
-"""The learning rate's course and AdamW, each against another way to compute it."""
+"""The learning rate's course and the optimisers, each against another way to compute it."""
 
 import math
 from dataclasses import replace
 
 import pytest
 import torch
+from torch import nn
 from torch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, LinearLR, SequentialLR
 
 from lecture04 import registry
-from lecture04.config import AdamW, Schedule
-from lecture04.train.optim import adamw, lr_factor
+from lecture04.config import SGD, AdamW, Schedule
+from lecture04.nn.init import build
+from lecture04.train.optim import adamw, decay_groups, decays, lr_factor, sgd
 
 N_STEPS = 50
 
@@ -74,46 +76,91 @@ def test_a_run_no_longer_than_its_warm_up_only_warms_up(schedule, warmup_steps):
     assert course(schedule, warmup_steps, n_steps=5) == pytest.approx(expected)
 
 
-def test_adamw_is_its_equations():
-    """Loshchilov & Hutter 2019, algorithm 2, on float64 tensors over several steps with a changing rate."""
-    options = AdamW(name="adamw", lr=0.1, beta1=0.8, beta2=0.95, eps=1e-3, weight_decay=0.2)
-    g = torch.Generator().manual_seed(0)
-    parameter = torch.nn.Parameter(torch.randn(3, 4, generator=g, dtype=torch.float64))
-    x, m, v = parameter.detach().clone(), torch.zeros(3, 4).double(), torch.zeros(3, 4).double()
-    optimiser = adamw(options, [parameter])
-    for t in range(1, 6):
-        gradient = torch.randn(3, 4, generator=g, dtype=torch.float64)
-        rate = optimiser.param_groups[0]["lr"] = 0.1 / t
-        parameter.grad = gradient.clone()
+class Layer(nn.Module):
+    """One matrix, which decays, and one bias, which does not."""
+
+    def __init__(self):
+        super().__init__()
+        g = torch.Generator().manual_seed(0)
+        self.weight = nn.Parameter(torch.randn(3, 4, generator=g, dtype=torch.float64))
+        self.bias = nn.Parameter(torch.randn(3, generator=g, dtype=torch.float64))
+
+
+class Holder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = Layer()
+
+
+def follow(optimiser, model, update, rates=(0.1, 0.05, 0.03, 0.025)):
+    """Hold each step of an optimiser to `update(x, gradient, decay, state, t, rate)`, for the matrix and the bias."""
+    g = torch.Generator().manual_seed(1)
+    parameters = {0.2: model.layer.weight, 0.0: model.layer.bias}
+    expected = {decay: p.detach().clone() for decay, p in parameters.items()}
+    state = {decay: {} for decay in parameters}
+    for t, rate in enumerate(rates, start=1):
+        for group in optimiser.param_groups:
+            group["lr"] = rate
+        for decay, p in parameters.items():
+            p.grad = torch.randn(p.shape, generator=g, dtype=torch.float64)
+            expected[decay] = update(expected[decay], p.grad.clone(), decay, state[decay], t, rate)
         optimiser.step()
-        m = 0.8 * m + 0.2 * gradient
-        v = 0.95 * v + 0.05 * gradient**2
-        x = x - rate * 0.2 * x
-        x = x - rate * (m / (1 - 0.8**t)) / ((v / (1 - 0.95**t)).sqrt() + 1e-3)
-        torch.testing.assert_close(parameter.detach(), x, atol=1e-12, rtol=0)
+        for decay, p in parameters.items():
+            torch.testing.assert_close(p.detach(), expected[decay], atol=1e-12, rtol=0)
 
 
-@pytest.mark.parametrize("changed", [{"lr": 0.2}, {"beta1": 0.5}, {"beta2": 0.5}, {"eps": 0.1}, {"weight_decay": 0.5}])
-def test_every_option_of_adamw_reaches_it(changed):
-    def after_two_steps(options):
-        parameter = torch.nn.Parameter(torch.ones(2))
-        optimiser = adamw(options, [parameter])
-        for gradient in (1.0, -0.25):
-            parameter.grad = torch.tensor([gradient, 0.5])
-            optimiser.step()
-        return parameter.detach()
+def test_adamw_is_its_equations():
+    """Loshchilov & Hutter 2019, algorithm 2, over several steps with a changing rate."""
+    options = AdamW(name="adamw", beta1=0.8, beta2=0.95, eps=1e-3, weight_decay=0.2)
 
-    options = AdamW(name="adamw", lr=0.1)
-    assert not torch.equal(after_two_steps(options), after_two_steps(replace(options, **changed)))
+    def update(x, gradient, decay, state, t, rate):
+        m = state["m"] = 0.8 * state.get("m", 0) + 0.2 * gradient
+        v = state["v"] = 0.95 * state.get("v", 0) + 0.05 * gradient**2
+        return x - rate * decay * x - rate * (m / (1 - 0.8**t)) / ((v / (1 - 0.95**t)).sqrt() + 1e-3)
+
+    model = Holder()
+    follow(adamw(options, model), model, update)
+
+
+@pytest.mark.parametrize("nesterov", [False, True])
+def test_sgd_is_its_equations(nesterov):
+    """Momentum as torch has it: b = mu b + g, and a step of b, or of g + mu b with Nesterov's."""
+    options = SGD(name="sgd", momentum=0.7, nesterov=nesterov, weight_decay=0.2)
+
+    def update(x, gradient, decay, state, t, rate):
+        gradient = gradient + decay * x
+        b = state["b"] = 0.7 * state.get("b", 0) + gradient
+        return x - rate * (gradient + 0.7 * b if nesterov else b)
+
+    model = Holder()
+    follow(sgd(options, model), model, update)
+
+
+@pytest.mark.parametrize("overrides", [("recipe=transformer_2017", "model.tied=false"), ("recipe=llama",)], ids=str)
+def test_matrices_decay_and_vectors_do_not(small, overrides):
+    """By name in the code; here, where no seeds are stacked, by the number of dimensions."""
+    model = build(small(*overrides))
+    groups = decay_groups(model, 0.3)
+    by_decay = {group["weight_decay"]: {id(p) for p in group["params"]} for group in groups}
+    assert by_decay[0.3] == {id(p) for p in model.parameters() if p.ndim == 2}
+    assert by_decay[0.0] == {id(p) for p in model.parameters() if p.ndim == 1}
+
+
+@pytest.mark.parametrize("family", ["ffn", "norm", "placement", "attention", "posenc"])
+def test_decay_is_told_by_names_as_by_dimensions_for_every_part(small, family):
+    for name in registry.names(family):
+        for path, parameter in build(small(f"{family}={name}")).named_parameters():
+            if not path.startswith("posenc.") and ".relative." not in path:
+                assert decays(path) == (parameter.ndim == 2), path
 
 
 @pytest.mark.parametrize("name", registry.names("optim"))
 def test_an_optimiser_lowers_a_quadratic(compose, name):
-    options = compose(f"optim={name}", "optim.lr=0.05").optim
-    parameter = torch.nn.Parameter(torch.tensor([3.0, -2.0]))
-    optimiser = registry.lookup("optim", name)(options, [parameter])
-    for _ in range(200):
+    model = Holder()
+    options = replace(compose(f"optim={name}").optim, lr=0.05)
+    optimiser = registry.lookup("optim", name)(options, model)
+    for _ in range(300):
         optimiser.zero_grad()
-        parameter.square().sum().backward()
+        sum(p.square().sum() for p in model.parameters()).backward()
         optimiser.step()
-    assert parameter.square().sum() < 1e-2
+    assert all(p.abs().max() < 0.05 for p in model.parameters())

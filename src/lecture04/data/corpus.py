@@ -14,6 +14,7 @@ import numpy as np
 from filelock import FileLock
 
 from lecture04.data import garden, grammar
+from lecture04.source import statements
 
 logger = logging.getLogger(__name__)
 
@@ -84,8 +85,8 @@ class Corpus:
 def load(folder: Path, *, n_train: int, n_val: int, n_test: int, world_seed: int) -> Corpus:
     """The corpus of so many documents, made on first use and kept in `folder`.
 
-    A split of more documents begins with the same documents. The file's name carries a hash of the settings and of the
-    grammar's code, so that a changed grammar makes a new one. A file that is torn or altered is set aside, with a warning,
+    A larger split begins with the documents of a smaller one. The file's name carries a hash of the settings and of the
+    grammar's code, so that a changed grammar makes a new file. One that is torn or altered is set aside with a warning,
     and made again; processes that want the same corpus at once wait for the one that makes it.
 
     Raises:
@@ -147,7 +148,7 @@ def _write(path: Path, arrays: dict[str, np.ndarray]) -> None:
     part = path.with_suffix(f".{os.getpid()}.tmp")
     try:
         with part.open("wb") as file:
-            np.savez(file, sha256=np.array(_checksum(arrays)), **arrays)
+            np.savez(file, **arrays, sha256=np.array(_checksum(arrays)))  # pyright: ignore[reportArgumentType]
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
@@ -164,16 +165,7 @@ def _checksum(arrays: dict[str, np.ndarray]) -> str:
 @cache
 def _code_hash() -> str:
     """A hash of the code that makes documents; comments, docstrings and layout do not count."""
-    digest = hashlib.sha256()
-    for module in (grammar, garden):
-        tree = ast.parse(Path(module.__file__).read_text(encoding="utf-8"))
-        for node in ast.walk(tree):
-            # A string that stands alone is a docstring, or says something of the constant above it.
-            if isinstance(body := getattr(node, "body", None), list):
-                node.body = [line for line in body if not _is_docstring(line)] or [ast.Pass()]
-        digest.update(ast.unparse(tree).encode())
-    return digest.hexdigest()
-
-
-def _is_docstring(node: ast.AST) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    files = [Path(str(module.__file__)) for module in (grammar, garden)]
+    return hashlib.sha256(
+        "\n".join(ast.unparse(node) for file in files for node in statements(file)).encode()
+    ).hexdigest()

@@ -4,8 +4,8 @@
 
 A document is a few such sentences and `<eos>`, at most `MAX_LENGTH` tokens. Three things are to be learnt from it: the
 grammar; the collocations (who does what, to what, what it looks like, where), which `world_seed` draws sparse, so that
-many pairings are rare and some are never seen in training; and agreement: a possessive pronoun agrees with the subject of
-its own clause, which may stand far back, beyond a relative clause or people and animals of another gender.
+many pairings are rare and some are never seen in training; and agreement: a possessive pronoun agrees with the subject
+of its own clause, which may stand far back, beyond a relative clause or people and animals of another gender.
 
     python -m lecture04.data.garden --sample 5
 """
@@ -51,53 +51,55 @@ VOCAB = (
     *(noun for nouns in NOUNS.values() for noun in nouns),
 )
 TOKEN_ID = {word: token for token, word in enumerate(VOCAB)}
-PRONOUN_OF = dict.fromkeys(MALE, "his") | dict.fromkeys(FEMALE, "her") | dict.fromkeys(ANIMALS, "its")
+PRONOUN_OF = {
+    noun: pronoun for pronoun, nouns in zip(POSSESSIVES, (MALE, FEMALE, ANIMALS), strict=True) for noun in nouns
+}
 
 # The shape of the language. A probability that belongs to a word is the mean over the words (see `_Rules`).
-CONCENTRATION = 0.22  # of the collocations' Dirichlet weights: the smaller, the sparser
+CONCENTRATION = 0.2  # of the collocations' Dirichlet weights: the smaller, the sparser
 SUBJECT_CONCENTRATION = 5.0  # of the subjects' frequencies
 FLOOR = 1e-4  # added to every weight, so that no pairing is impossible
-P_STOP = 0.42  # after a sentence
+P_STOP = 0.41  # after a sentence
 MAX_SENTENCES = 4
-P_SUBORDINATE = 0.25  # in a sentence
+P_SUBORDINATE = 0.22  # in a sentence
 P_LEADING = 0.5  # of the subordinate clauses, those before the main clause
-P_RELATIVE = 0.18  # after a subject
-P_GAP = 0.25  # of these, those that say what another does to the subject: "the boy that the dog follows"
-P_OBJECT_RELATIVE = 0.05  # at a clause's end, after an object: "waters the rose that the boy plants"
+P_RELATIVE = 0.12  # after a subject
+P_GAP = 0.15  # of these, those that say what another does to the subject: "the boy that the dog follows"
+P_OBJECT_RELATIVE = 0.08  # after the last object, where no place follows: "waters the rose that the boy plants"
 P_PLACE = 0.4  # at a clause's end, of the verb
 P_POSSESSIVE = 0.5  # before an object or a place, of the verb
-P_ADJECTIVE = 0.3  # of the noun
+P_ADJECTIVE = 0.25  # of the noun
 
 THE, THAT, WHO = Terminal("the"), Terminal("that"), Terminal("who")
 
 
 class Subject(NamedTuple):
-    """The subject of a clause: its noun, and how many clauses enclose the clause, which tells the open clauses apart."""
+    """The subject of a clause: its noun, and how many clauses enclose it, which tells apart the clauses still open."""
 
     noun: str
     depth: int
 
 
 class Note(NamedTuple):
-    """What a derivation says of a word: the subject that it names or refers to, and the word whose collocation it is."""
+    """What a derivation says of a word: the subject that it names or refers to, and the word that it was drawn for."""
 
     subject: Subject | None = None
     given: str = ""
 
 
 class _Rules:
-    """The grammar of one world. A symbol is (name, *arguments), and its alternatives are what the method `name` returns."""
+    """The grammar of one world: the alternatives of a symbol (name, *arguments) are what the method `name` returns."""
 
     def __init__(self, world_seed: int) -> None:
         rng = np.random.default_rng(world_seed)
 
         def weights(words: Sequence[str], concentration: float = CONCENTRATION) -> dict[str, float]:
             drawn = rng.dirichlet(np.full(len(words), concentration)) + FLOOR
-            return dict(zip(words, drawn.tolist(), strict=True))
+            return dict(zip(words, (drawn / drawn.sum()).tolist(), strict=True))
 
         def leaning(words: Iterable[str], mean: float) -> dict[str, float]:
             """A probability for each word, most of them near 0 or 1."""
-            return {word: float(rng.beta(mean, 1 - mean).clip(FLOOR, 1 - FLOOR)) for word in words}
+            return {word: min(max(rng.beta(mean, 1 - mean), FLOOR), 1 - FLOOR) for word in words}
 
         nouns = [noun for kind in NOUNS.values() for noun in kind]
         self.subjects = weights(NOUNS["being"], SUBJECT_CONCENTRATION)
@@ -193,21 +195,23 @@ class _Rules:
         ]
 
     def _phrases(self, noun: str, note: Note) -> list[Rule]:
-        """The noun alone, and with each adjective. The noun is drawn first: an adjective only hints at the noun to come."""
+        """The noun alone, and with each adjective: the noun is drawn first, and an adjective only hints at it."""
         word, p_adjective = Terminal(noun, note), self.p_adjective[noun]
-        total = sum(self.adjectives[noun].values())
-        return [(1 - p_adjective, (word,))] + [
-            (p_adjective * weight / total, (Terminal(adjective, Note(given=noun)), word))
-            for adjective, weight in self.adjectives[noun].items()
-        ]
+        described = (
+            (Terminal(adjective, Note(given=noun)), weight) for adjective, weight in self.adjectives[noun].items()
+        )
+        return [(1 - p_adjective, (word,)), *((p_adjective * weight, (adj, word)) for adj, weight in described)]
 
 
 @dataclass(frozen=True)
 class Document:
     """One document, without <bos> and with <eos>; three values a token.
 
-    `log_prob` is the true log p(token | prefix) in nats. `subject_distance` says of a possessive pronoun how many tokens
-    back the head noun of its subject stands, and is 0 for any other token.
+    Attributes:
+        tokens: token ids.
+        log_prob: the true log p(token | prefix) in nats, float64.
+        subject_distance: at a possessive pronoun, how many tokens back the head noun of its subject stands; 0 at any
+            other token.
     """
 
     tokens: list[int]
@@ -254,9 +258,10 @@ class Garden:
     def _read(self, tokens: Sequence[int]) -> tuple[list[float], Belief]:
         belief, probs = self.grammar.start, []
         for position, token in enumerate(tokens):
-            prob, belief = self.grammar.advance(belief, VOCAB[token])
+            word = VOCAB[token] if 0 <= token < len(VOCAB) else "not in the vocabulary"
+            prob, belief = self.grammar.advance(belief, word)
             if not prob:
-                raise ValueError(f"no document goes on with token {token} ({VOCAB[token]!r}) at position {position}")
+                raise ValueError(f"no document goes on with token {token} ({word!r}) at position {position}")
             probs.append(prob)
         return probs, belief
 
@@ -267,7 +272,7 @@ def _grammar(world_seed: int) -> Grammar:
 
 
 def _subject_distance(text: Sequence[Terminal]) -> list[int]:
-    # A subject is named before anything else is said of it, and the last one named at a depth is the one still open there.
+    # A subject is named before anything is said of it; of those alike, the one named last has the clause still open.
     named_at: dict[Subject, int] = {}
     distances = [0] * len(text)
     for position, terminal in enumerate(text):
@@ -285,7 +290,8 @@ def _show(document: Document) -> str:
         for token, distance in zip(document.tokens, document.subject_distance, strict=True)
     ]
     total, n_tokens = float(document.log_prob.sum()), len(document.tokens)
-    return f"{' '.join(words)}\n    {n_tokens} tokens, log p = {total:.2f} nats, perplexity {math.exp(-total / n_tokens):.2f}"
+    perplexity = math.exp(-total / n_tokens)
+    return f"{' '.join(words)}\n    {n_tokens} tokens, log p = {total:.2f} nats, perplexity {perplexity:.2f}"
 
 
 def main() -> None:

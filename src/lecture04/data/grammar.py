@@ -1,8 +1,8 @@
 """Weighted context-free grammars that know the exact distribution of the next word after any prefix.
 
-A grammar is a start symbol and a function `rules(symbol)` that lists the symbol's alternatives, each a weight and a body:
-a tuple of symbols and `Terminal`s, expanded left to right. An alternative's probability is its weight over the sum of the
-weights. Bodies may be empty and derivations ambiguous; left recursion is not allowed.
+A grammar is a start symbol and a function `rules(symbol)` that lists the symbol's alternatives, each a weight and a
+body: a tuple of symbols and `Terminal`s, expanded left to right. An alternative's probability is its weight over the
+sum of the weights. Bodies may be empty and derivations ambiguous; left recursion is not allowed.
 
 The length limit belongs to the grammar. A state carries its slack, the number of words that may still be added to the
 shortest way to end the text, and an alternative is offered only while the slack can pay for it; the weights of those
@@ -16,18 +16,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-Symbol = Hashable
-Body = tuple[Hashable, ...]
+Symbol = Any  # hashable
+Body = tuple[Any, ...]
 Rule = tuple[float, Body]
 Rules = Callable[[Symbol], Sequence[Rule]]
 
 
-@dataclass(frozen=True, slots=True)
-class Terminal:
+class Terminal(NamedTuple):
     """A word of the text, with a note for whoever reads derivations (the grammar itself ignores it)."""
 
     word: str
@@ -88,7 +87,8 @@ class Grammar:
     def __init__(self, rules: Rules, start: Symbol, *, end: str, limit: int) -> None:
         self._rules = _reachable(rules, start)
         self._shortest = _shortest(self._rules)
-        self._cache: dict[State, _Expansion] = {}
+        self._may_be_empty = {symbol for symbol, length in self._shortest.items() if length == 0}
+        self._cache: dict[tuple[Body, float], _Expansion] = {}
         stack = (start, Terminal(end))
         if self._length(stack) > limit:
             raise ValueError(f"the shortest text has {self._length(stack)} words, the limit is {limit}")
@@ -127,19 +127,20 @@ class Grammar:
     def _expand(self, state: State) -> tuple[_Expansion, Body]:
         """The ways to emit the next word, and the part of the stack that they leave alone."""
         stack, slack = state
-        # Only symbols up to the first that cannot be empty have a say in the next word: few such heads, one cache for all.
+        # Only the symbols up to the first that cannot be empty have a say in the next word: few such heads to cache.
         n_head = 1
-        while n_head <= len(stack) and not self._length(stack[n_head - 1 : n_head]):
+        while n_head < len(stack) and stack[n_head - 1] in self._may_be_empty:
             n_head += 1
         head, rest = stack[:n_head], stack[n_head:]
         # Nearly always the slack pays for every alternative, and then it does not matter how much there is.
-        free = self._expansion(State(head, inf))
-        return (free if slack >= free.dearest else self._expansion(State(head, slack))), rest
+        free = self._expansion(head, inf)
+        return (free if slack >= free.dearest else self._expansion(head, slack)), rest
 
-    def _expansion(self, state: State) -> _Expansion:
-        if state not in self._cache:
-            self._cache[state] = _Expansion(tuple(self._branches(1.0, *state, cost=0)))
-        return self._cache[state]
+    def _expansion(self, head: Body, slack: float) -> _Expansion:
+        found = self._cache.get((head, slack))
+        if found is None:
+            found = self._cache[head, slack] = _Expansion(tuple(self._branches(1.0, head, slack, cost=0)))
+        return found
 
     def _branches(self, prob: float, stack: Body, slack: float, *, cost: int) -> Iterator[Branch]:
         if not stack:
@@ -148,11 +149,11 @@ class Grammar:
         if isinstance(first, Terminal):
             yield Branch(prob, first, rest, cost)
             return
-        costs = [cost + self._length(body) - self._shortest[first] for _, body in self._rules[first]]
-        offered = [rule + (c,) for rule, c in zip(self._rules[first], costs, strict=True) if c <= slack]
-        total = sum(weight for weight, _, _ in offered)
-        for weight, body, body_cost in offered:
-            yield from self._branches(prob * weight / total, body + rest, slack, cost=body_cost)
+        base = cost - self._shortest[first]
+        offered = [(w, body) for w, body in self._rules[first] if base + self._length(body) <= slack]
+        total = sum(weight for weight, _ in offered)
+        for weight, body in offered:
+            yield from self._branches(prob * weight / total, body + rest, slack, cost=base + self._length(body))
 
     def _length(self, body: Body) -> int:
         return sum(1 if isinstance(part, Terminal) else self._shortest[part] for part in body)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from lecture04 import config
 from lecture04.nn.kv_cache import KVCache
+from lecture04.nn.posenc import PosEnc
 from lecture04.registry import register
 
 
@@ -18,12 +19,17 @@ from lecture04.registry import register
 class Sight:
     """What each query of a forward may see; made once, shared by all layers.
 
-    `mask` is added to the scores after their scaling: mask_(B)(H)TS, -inf where a query may not look, with the position
-    encoding's bias in it. None stands for plain causal order without a bias, which the fused kernel knows by itself.
-    `rotate` is the position encoding's, set to the positions of the new tokens: x_BHTK -> x_BHTK.
+    pos_q, pos_k  the positions of queries and keys, (B)T and (B)S
+    mask          added to the scores after their scaling: (B)(H)TS, -inf where a query may not look, with the position
+                  encoding's bias in it; None where nothing is hidden but what `is_causal` hides
+    is_causal     plain causal order, which the fused kernel knows by itself; never together with a mask
+    rotate        the position encoding's, set to the positions of the new tokens: x_BHTK -> x_BHTK
     """
 
+    pos_q: Tensor
+    pos_k: Tensor
     mask: Tensor | None
+    is_causal: bool
     rotate: Callable[[Tensor], Tensor]
 
 
@@ -31,23 +37,34 @@ class Sight:
 @register("attention", "gqa", grouped=True)
 @register("attention", "mqa", n_kv_heads=1)
 class Attention(nn.Module):
-    """softmax(q k^T / sqrt(K) + mask) v with H query heads over G key and value heads.
+    """softmax(scale q k^T + mask) v with H query heads over G key and value heads; scale is 1/sqrt(K) unless set.
 
     G = H is multi-head attention (Vaswani et al. 2017), G = 1 multi-query (Shazeer 2019), between them grouped-query
     attention (Ainslie et al. 2023): H/G neighbouring query heads share a key and a value head. The cache holds 2 G K
-    numbers a token; the work stays that of H heads.
+    numbers a token; the work stays that of H heads. With `qk_norm` every query and key is normalised over K, before it
+    is rotated (Henry et al. 2020).
     """
 
-    def __init__(self, options: config.Attention, model: config.Model) -> None:
+    def __init__(
+        self,
+        options: config.Attention,
+        model: config.Model,
+        posenc: PosEnc,
+        new_norm: Callable[[int], nn.Module],
+    ) -> None:
         super().__init__()
         assert options.n_kv_heads is not None, "settle the config first"
-        self.d_head = model.d_head
+        self.d_head, self.group = model.d_head, model.n_heads // options.n_kv_heads
+        self.scale = model.d_head**-0.5 if options.scale is None else options.scale
         d_q, d_kv = model.n_heads * model.d_head, options.n_kv_heads * model.d_head
         self.q = nn.Linear(model.d_model, d_q, bias=options.bias)
         self.k = nn.Linear(model.d_model, d_kv, bias=options.bias)
         self.v = nn.Linear(model.d_model, d_kv, bias=options.bias)
         self.output = nn.Linear(d_q, model.d_model, bias=options.bias)
-        self.shares_kv = d_kv < d_q
+        self.q_norm = new_norm(model.d_head) if options.qk_norm else nn.Identity()
+        self.k_norm = new_norm(model.d_head) if options.qk_norm else nn.Identity()
+        self.relative = posenc.relative(model.d_head, causal=options.causal)
+        self.is_fused = not posenc.needs_scores
 
     def empty_cache(self, batch: int) -> KVCache:
         """A cache without tokens for `batch` sequences."""
@@ -60,13 +77,36 @@ class Attention(nn.Module):
 
     def forward(self, x_BTD: Tensor, sight: Sight, cache: KVCache | None = None) -> tuple[Tensor, KVCache | None]:
         """The attended values y_BTD, and the cache with the new tokens in it where one was given."""
-        q_BHTK = sight.rotate(self.heads(self.q(x_BTD)))
-        k_BGSK = sight.rotate(self.heads(self.k(x_BTD)))
+        q_BHTK = sight.rotate(self.q_norm(self.heads(self.q(x_BTD))))
+        k_BGSK = sight.rotate(self.k_norm(self.heads(self.k(x_BTD))))
         v_BGSK = self.heads(self.v(x_BTD))
         if cache is not None:
             cache = cache.append(k_BGSK, v_BGSK)
             k_BGSK, v_BGSK = cache.k, cache.v
-        y_BHTK = F.scaled_dot_product_attention(
-            q_BHTK, k_BGSK, v_BGSK, attn_mask=sight.mask, is_causal=sight.mask is None, enable_gqa=self.shares_kv
-        )
+        attend = self.fused if self.is_fused else self.explicit
+        y_BHTK = attend(q_BHTK, k_BGSK, v_BGSK, sight)
         return self.output(y_BHTK.transpose(1, 2).flatten(2)), cache
+
+    def fused(self, q_BHTK: Tensor, k_BGSK: Tensor, v_BGSK: Tensor, sight: Sight) -> Tensor:
+        """The attention by torch's fused kernel."""
+        return F.scaled_dot_product_attention(
+            q_BHTK,
+            k_BGSK,
+            v_BGSK,
+            attn_mask=sight.mask,
+            is_causal=sight.is_causal,
+            scale=self.scale,
+            enable_gqa=self.group > 1,
+        )
+
+    def explicit(self, q_BHTK: Tensor, k_BGSK: Tensor, v_BGSK: Tensor, sight: Sight) -> Tensor:
+        """The attention written out, where positions are learned in the scores or enter the values."""
+        assert sight.mask is not None
+        k_BHSK, v_BHSK = (t.repeat_interleave(self.group, dim=1) for t in (k_BGSK, v_BGSK))
+        scores_BHTS = q_BHTK @ k_BHSK.mT
+        if self.relative is None:
+            return (self.scale * scores_BHTS + sight.mask).softmax(-1) @ v_BHSK
+        index = self.relative.index(sight.pos_q, sight.pos_k)
+        scores_BHTS = scores_BHTS + self.relative.score(q_BHTK, index)
+        weights_BHTS = (self.scale * scores_BHTS + sight.mask).softmax(-1)
+        return weights_BHTS @ v_BHSK + self.relative.value(weights_BHTS, index)

@@ -1,7 +1,7 @@
 """A block: attention and a feed-forward layer on the residual stream, and where the norms stand.
 
 A placement is a class; the names of the parameters (`attention_norm.weight`, `ffn.up.weight`) are the same in all.
-`final_norm` says whether the model ends with one more norm.
+`final_norm` says whether the model ends with one more norm; `norms_per_sublayer` is 1 where nothing is said.
 """
 
 from collections.abc import Callable
@@ -46,3 +46,18 @@ class PostNorm(Block):
         attended, cache = self.attention(x_BTD, sight, cache)
         x_BTD = self.attention_norm(x_BTD + attended)
         return self.ffn_norm(x_BTD + self.ffn(x_BTD)), cache
+
+
+@register("placement", "sandwich", final_norm=True, norms_per_sublayer=2)
+class SandwichNorm(Block):
+    """x + norm(f(norm(x))): a norm on both sides of each sublayer (Ding et al. 2021, CogView; Gemma 2)."""
+
+    def __init__(self, attention: Attention, ffn: nn.Module, new_norm: Callable[[], nn.Module]) -> None:
+        super().__init__(attention, ffn, new_norm)
+        self.attention_output_norm = new_norm()
+        self.ffn_output_norm = new_norm()
+
+    def forward(self, x_BTD: Tensor, sight: Sight, cache: KVCache | None = None) -> tuple[Tensor, KVCache | None]:
+        attended, cache = self.attention(self.attention_norm(x_BTD), sight, cache)
+        x_BTD = x_BTD + self.attention_output_norm(attended)
+        return x_BTD + self.ffn_output_norm(self.ffn(self.ffn_norm(x_BTD))), cache

@@ -59,6 +59,91 @@ class ReLU(PlainFFN):
         return torch.relu(x)
 
 
+@register("ffn", "relu2")
+class ReLU2(PlainFFN):
+    """max(0, x)^2, squared ReLU (So et al. 2021, Primer)."""
+
+    def activation(self, x: Tensor) -> Tensor:
+        """max(0, x)^2."""
+        return torch.relu(x).square()
+
+
+@register("ffn", "gelu")
+class GELU(PlainFFN):
+    """x Phi(x), Phi the standard normal's distribution function (Hendrycks & Gimpel 2016)."""
+
+    def activation(self, x: Tensor) -> Tensor:
+        """x Phi(x), exact."""
+        return F.gelu(x)
+
+
+@register("ffn", "gelu_tanh")
+class GELUTanh(PlainFFN):
+    """GELU by its tanh approximation, x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) (BERT, GPT-2)."""
+
+    def activation(self, x: Tensor) -> Tensor:
+        """The tanh approximation of x Phi(x)."""
+        return F.gelu(x, approximate="tanh")
+
+
+@register("ffn", "silu")
+class SiLU(PlainFFN):
+    """x sigmoid(x), Swish at beta = 1 (Elfwing et al. 2017; Ramachandran et al. 2017)."""
+
+    def activation(self, x: Tensor) -> Tensor:
+        """x sigmoid(x)."""
+        return F.silu(x)
+
+
+@register("ffn", "swish")
+class Swish(PlainFFN):
+    """x sigmoid(beta x): x/2 at beta = 0, ReLU as beta grows (Ramachandran et al. 2017). beta is fixed, not learned."""
+
+    def __init__(self, options: config.Swish, model: config.Model) -> None:
+        super().__init__(options, model)
+        self.beta = options.beta
+
+    def activation(self, x: Tensor) -> Tensor:
+        """x sigmoid(beta x)."""
+        return x * torch.sigmoid(self.beta * x)
+
+
+@register("ffn", "glu", gated=True)
+class GLU(GatedFFN):
+    """sigmoid(gate(x)) * up(x), the gated linear unit (Dauphin et al. 2017; as an FFN Shazeer 2020)."""
+
+    def activation(self, x: Tensor) -> Tensor:
+        """sigmoid(x)."""
+        return torch.sigmoid(x)
+
+
+@register("ffn", "bilinear", gated=True)
+class Bilinear(GatedFFN):
+    """gate(x) * up(x), a GLU without a nonlinearity (Mnih & Hinton 2007; Shazeer 2020)."""
+
+    def activation(self, x: Tensor) -> Tensor:
+        """x itself."""
+        return x
+
+
+@register("ffn", "reglu", gated=True)
+class ReGLU(GatedFFN):
+    """max(0, gate(x)) * up(x) (Shazeer 2020)."""
+
+    def activation(self, x: Tensor) -> Tensor:
+        """max(0, x)."""
+        return torch.relu(x)
+
+
+@register("ffn", "geglu", gated=True)
+class GEGLU(GatedFFN):
+    """GELU(gate(x)) * up(x) (Shazeer 2020; T5 1.1)."""
+
+    def activation(self, x: Tensor) -> Tensor:
+        """x Phi(x), exact."""
+        return F.gelu(x)
+
+
 @register("ffn", "swiglu", gated=True)
 class SwiGLU(GatedFFN):
     """SiLU(gate(x)) * up(x), with SiLU(x) = x sigmoid(x) (Shazeer 2020; Llama)."""

@@ -5,11 +5,15 @@ leaves every parameter whose name and shape are unchanged exactly as it was.
 
 | init | Linear weights | Linear biases | embeddings (multiplied by sqrt(D) at the input) |
 |---|---|---|---|
-| torch (default) | U(-a, a), a = 1/sqrt(fan_in): std a / sqrt(3) | U(-a, a), as torch has them | N(0, 1/D) |
+| torch (default) | U(-a, a), a = 1/sqrt(fan_in): std a / sqrt(3), as torch has them | 0 | N(0, 1/D) |
 | xavier | U(-a, a), a = sqrt(6 / (fan_in + fan_out)) | 0 | N(0, 1/D) |
 | gpt2 | N(0, 0.02^2); those that write to the residual stream N(0, 0.02^2 / (2 n_layers)) | 0 | N(0, 1/D) |
 
-Norms start at gain 1 and bias 0 in all of them.
+Position encodings with parameters start as their sources do, whatever the init: a learned table at N(0, 0.02^2), T5's
+scalars at N(0, 1/D), Shaw's embeddings at U(-a, a), a = sqrt(6 / (n_distances + K)).
+
+Norms start at gain 1 and bias 0 in all of them. Biases start at 0, not at torch's U(-a, a): that bound would follow
+d_ff, and a swapped part would change the start of a bias whose name and shape it leaves alone.
 """
 
 import hashlib
@@ -20,6 +24,7 @@ from torch import Tensor, nn
 
 from lecture04 import config
 from lecture04.nn.model import LanguageModel
+from lecture04.nn.posenc import PosEnc, ShawLayer
 from lecture04.registry import lookup, register
 
 # The last matrix of each sublayer, which adds to the residual stream.
@@ -41,7 +46,7 @@ def _normal(like: Tensor, std: float, g: torch.Generator) -> Tensor:
 
 
 class Init:
-    """The initial values of a Linear layer's weight and bias; a row of the table above."""
+    """The initial values of a Linear layer's weight; a row of the table above."""
 
     def __init__(self, model: config.Model) -> None:
         self.model = model
@@ -50,22 +55,14 @@ class Init:
         """The weight, out x in, of the parameter called `name`."""
         raise NotImplementedError
 
-    def bias(self, linear: nn.Linear, g: torch.Generator) -> Tensor:
-        """The bias."""
-        return torch.zeros(linear.out_features)
-
 
 @register("init", "torch")
 class TorchInit(Init):
-    """torch's own: U(-1/sqrt(fan_in), 1/sqrt(fan_in)) for weights and biases."""
+    """torch's own for weights, U(-1/sqrt(fan_in), 1/sqrt(fan_in)) (He et al. 2015, with a = sqrt(5))."""
 
     def weight(self, name: str, linear: nn.Linear, g: torch.Generator) -> Tensor:
         """U(-a, a) with a = 1/sqrt(fan_in)."""
         return _uniform(linear.weight, linear.in_features**-0.5, g)
-
-    def bias(self, linear: nn.Linear, g: torch.Generator) -> Tensor:
-        """U(-a, a) with a = 1/sqrt(fan_in)."""
-        return _uniform(torch.empty(linear.out_features), linear.in_features**-0.5, g)
 
 
 @register("init", "xavier")
@@ -90,7 +87,7 @@ class GPT2Init(Init):
 def build(cfg: config.Root) -> LanguageModel:
     """The model of a settled config with the initial values of its seed.
 
-    Modules that are neither Linear nor Embedding (the norms) keep the values that their constructors gave.
+    Norms keep the values that their constructors gave; position encodings draw their own (`initial`).
     """
     model = LanguageModel(cfg)
     init: Init = lookup("init", cfg.init.name)(cfg.model)
@@ -98,9 +95,12 @@ def build(cfg: config.Root) -> LanguageModel:
         for path, module in model.named_modules():
             for name, parameter in module.named_parameters(path, recurse=False):
                 g = generator(cfg.seed, name)
-                if isinstance(module, nn.Linear):
-                    drawn = init.bias(module, g) if name.endswith("bias") else init.weight(name, module, g)
-                    parameter.copy_(drawn)
+                if isinstance(module, nn.Linear) and name.endswith("bias"):
+                    parameter.zero_()
+                elif isinstance(module, nn.Linear):
+                    parameter.copy_(init.weight(name, module, g))
                 elif isinstance(module, nn.Embedding):
                     parameter.copy_(_normal(parameter, module.embedding_dim**-0.5, g))
+                elif isinstance(module, PosEnc | ShawLayer):
+                    parameter.copy_(module.initial(name, g))
     return model

@@ -1,6 +1,6 @@
 """The KV cache of one attention layer, as an immutable value: appending returns a new one.
 
-Shapes: B batch, H heads (of keys and values), S cached tokens, K d_head.
+Shapes: B batch, G key and value heads, S cached tokens, K d_head.
 """
 
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class KVCache:
-    """Keys and values seen so far, k_BHSK and v_BHSK."""
+    """Keys and values seen so far, k_BGSK and v_BGSK."""
 
     k: Tensor
     v: Tensor
 
-    def append(self, k_BHTK: Tensor, v_BHTK: Tensor) -> "KVCache":
+    def append(self, k_BGTK: Tensor, v_BGTK: Tensor) -> "KVCache":
         """The cache with T more tokens behind those it has."""
-        return KVCache(torch.cat([self.k, k_BHTK], dim=2), torch.cat([self.v, v_BHTK], dim=2))
+        return KVCache(torch.cat([self.k, k_BGTK], dim=2), torch.cat([self.v, v_BGTK], dim=2))
 
     @property
     def n_tokens(self) -> int:

@@ -30,7 +30,8 @@ class LanguageModel(nn.Module):
     def __init__(self, cfg: config.Root) -> None:
         super().__init__()
         model = cfg.model
-        new_norm = partial(lookup("norm", cfg.norm.name), cfg.norm, model.d_model)
+        norm_of = partial(lookup("norm", cfg.norm.name), cfg.norm)
+        new_norm = partial(norm_of, model.d_model)
         block = lookup("placement", cfg.placement.name)
         attention, ffn = lookup("attention", cfg.attention.name), lookup("ffn", cfg.ffn.name)
         self.embed = nn.Embedding(cfg.data.vocab_size, model.d_model)
@@ -38,8 +39,10 @@ class LanguageModel(nn.Module):
         self.embed_scale = math.sqrt(model.d_model)
         self.posenc: PosEnc = lookup("posenc", cfg.posenc.name)(cfg.posenc, model)
         self.blocks = nn.ModuleList(
-            block(attention(cfg.attention, model), ffn(cfg.ffn, model), new_norm) for _ in range(model.n_layers)
+            block(attention(cfg.attention, model, self.posenc, norm_of), ffn(cfg.ffn, model), new_norm)
+            for _ in range(model.n_layers)
         )
+        self.is_causal = cfg.attention.causal
         has_final_norm = fact("placement", cfg.placement.name, "final_norm", False)
         self.final_norm = new_norm() if has_final_norm else nn.Identity()
         self.head = None if model.tied else nn.Linear(model.d_model, cfg.data.vocab_size, bias=False)
@@ -51,7 +54,7 @@ class LanguageModel(nn.Module):
         its document, and a number for the document, beyond which no token looks. Without them a row is one sequence.
         """
         pos = torch.arange(tokens_BT.shape[1], device=tokens_BT.device) if pos_BT is None else pos_BT
-        sight = Sight(self.mask(pos, pos, document_BT), partial(self.posenc.rotate, rotation=self.posenc.rotation(pos)))
+        sight = self.sight(pos, pos, document_BT)
         x_BTD = self.posenc.embed(self.embed(tokens_BT) * self.embed_scale, pos)
         for block in self.blocks:
             x_BTD, _ = block(x_BTD, sight)
@@ -61,8 +64,7 @@ class LanguageModel(nn.Module):
         """logits_BTV for T new tokens behind those in the cache, and the cache with them in it."""
         pos_k = torch.arange(cache[0].n_tokens + tokens_BT.shape[1], device=tokens_BT.device)
         pos = pos_k[cache[0].n_tokens :]
-        rotate = partial(self.posenc.rotate, rotation=self.posenc.rotation(pos))
-        sight = Sight(self.mask(pos, pos_k), rotate)
+        sight = self.sight(pos, pos_k)
         x_BTD = self.posenc.embed(self.embed(tokens_BT) * self.embed_scale, pos)
         grown = []
         for block, layer_cache in zip(self.blocks, cache, strict=True):
@@ -71,20 +73,24 @@ class LanguageModel(nn.Module):
         return self.logits(x_BTD), tuple(grown)
 
     def empty_cache(self, batch: int) -> Cache:
-        """A cache without tokens, one part a layer."""
+        """A cache without tokens, one part a layer. Raises ValueError for a model that is not causal."""
+        if not self.is_causal:
+            raise ValueError("attention.causal=false: each token changes those before it, so nothing can be cached.")
         return tuple(cast(Block, block).attention.empty_cache(batch) for block in self.blocks)
 
-    def mask(self, pos_q: Tensor, pos_k: Tensor, document_BT: Tensor | None = None) -> Tensor | None:
-        """What is added to the scores (see `Sight`): the position encoding's bias, -inf where a query may not look."""
+    def sight(self, pos_q: Tensor, pos_k: Tensor, document_BT: Tensor | None = None) -> Sight:
+        """What queries at these positions see of keys at those, for all layers (see `Sight`)."""
+        rotate = partial(self.posenc.rotate, rotation=self.posenc.rotation(pos_q))
         bias = self.posenc.bias(pos_q, pos_k)
-        if bias is None and document_BT is None and pos_q is pos_k:
-            return None
-        hidden = pos_k[..., None, :] > pos_q[..., :, None]
+        plain = document_BT is None and pos_q is pos_k and bias is None and not self.posenc.needs_scores
+        if plain:
+            return Sight(pos_q, pos_k, None, self.is_causal, rotate)
+        hidden = pos_k[..., None, :] > pos_q[..., :, None] if self.is_causal else pos_k.new_zeros((), dtype=torch.bool)
         if document_BT is not None:
             hidden = (hidden | (document_BT[:, None, :] != document_BT[:, :, None])).unsqueeze(1)
         if bias is None:
-            bias = torch.zeros((), dtype=self.embed.weight.dtype, device=pos_q.device).expand(hidden.shape)
-        return bias.masked_fill(hidden, -torch.inf)
+            bias = torch.zeros((), dtype=self.embed.weight.dtype, device=pos_q.device)
+        return Sight(pos_q, pos_k, torch.where(hidden, -torch.inf, bias), False, rotate)
 
     def logits(self, x_BTD: Tensor) -> Tensor:
         """The last norm and the head, logits_BTV; a tied head is the embedding's own matrix."""

@@ -1,15 +1,18 @@
 """Position encodings: one a model, owner of what its layers share.
 
-A model calls four hooks and knows no encoding by name; an encoding overrides those it needs:
+A model calls these hooks and knows no encoding by name; an encoding overrides those it needs:
 
     embed      adds to the embeddings (sinusoidal, learned)
     rotation   what `rotate` needs, computed once a forward (RoPE)
     rotate     turns queries and NEW keys, before the keys enter the cache (RoPE)
     bias       added to the scores after their scaling (T5, ALiBi)
+    relative   a module of each attention layer's own, which enters scores and values (Shaw)
 
 Shapes: B batch, T queries, S keys, H heads, D d_model, K d_head. Positions are integers, pos_T or, where each row of
 the batch has its own, pos_BT.
 """
+
+import math
 
 import torch
 from torch import Tensor, nn
@@ -18,13 +21,23 @@ from lecture04 import config
 from lecture04.registry import register
 
 
-def frequencies(width: int, base: float) -> Tensor:
-    """base^(-2i/width) radians a token, for i = 0 .. width/2 - 1 (Vaswani et al. 2017, section 3.5)."""
-    return base ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
+def angles(pos: Tensor, width: int, base: float) -> Tensor:
+    """pos base^(-2i/width) in radians, for i = 0 .. (width - 1)/2 (Vaswani et al. 2017, section 3.5).
+
+    In float64 whatever the model's own type: a bfloat16 angle is off by radians at a position of some hundreds.
+    """
+    pair = torch.arange(0, width, 2, device=pos.device, dtype=torch.float64)
+    return pos[..., None] * base ** (-pair / width)
 
 
 class PosEnc(nn.Module):
-    """No hook does anything here; see the module's docstring."""
+    """No hook does anything here; see the module's docstring.
+
+    `needs_scores`: the attention must write out its scores, since they are learned from (fused kernels have no gradient
+    for what is added to them) or more than a product.
+    """
+
+    needs_scores = False
 
     def __init__(self, options: config.PosEnc, model: config.Model) -> None:
         super().__init__()
@@ -45,6 +58,14 @@ class PosEnc(nn.Module):
         """What is added to the scores, bias_HTS or bias_BHTS; None for nothing."""
         return None
 
+    def relative(self, d_head: int, *, causal: bool) -> "ShawLayer | None":
+        """A new module for one attention layer; None where positions do not enter there."""
+        return None
+
+    def initial(self, name: str, generator: torch.Generator) -> Tensor:
+        """The initial value of the parameter called `name`, where the encoding has any."""
+        raise NotImplementedError(f"{type(self).__name__} has no initial value for {name}")
+
 
 @register("posenc", "none")
 class NoPE(PosEnc):
@@ -55,41 +76,192 @@ class NoPE(PosEnc):
 class Sinusoidal(PosEnc):
     """Adds sin(p f_i) to even and cos(p f_i) to odd dimensions, f_i = 10000^(-2i/D) (Vaswani et al. 2017)."""
 
-    frequency: Tensor
-
-    def __init__(self, options: config.PosEnc, model: config.Model) -> None:
-        super().__init__(options, model)
-        self.width = model.d_model
-        self.register_buffer("frequency", frequencies(model.d_model, 10000.0), persistent=False)
-
     def embed(self, x_BTD: Tensor, pos: Tensor) -> Tensor:
         """x + [sin, cos, sin, cos, ...]; an odd width drops the last cosine."""
-        angle = pos[..., None] * self.frequency
-        wave = torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(-2)[..., : self.width]
+        width = x_BTD.shape[-1]
+        angle = angles(pos, width, 10000.0)
+        wave = torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(-2)[..., :width]
         return x_BTD + wave.to(x_BTD.dtype)
 
 
-@register("posenc", "rope", rotates=True)
+@register("posenc", "learned")
+class Learned(PosEnc):
+    """Adds a learned vector for each position; there is none beyond the table (Gehring et al. 2017; BERT, GPT-2)."""
+
+    def __init__(self, options: config.Learned, model: config.Model) -> None:
+        super().__init__(options, model)
+        assert options.n_positions is not None, "settle the config first"
+        self.table = nn.Parameter(torch.empty(options.n_positions, model.d_model))
+
+    def embed(self, x_BTD: Tensor, pos: Tensor) -> Tensor:
+        """x + table[pos]."""
+        return x_BTD + self.table[pos]
+
+    def initial(self, name: str, generator: torch.Generator) -> Tensor:
+        """N(0, 0.02^2), as GPT-2."""
+        return torch.empty(self.table.shape).normal_(0, 0.02, generator=generator)
+
+
+@register("posenc", "rope")
 class RoPE(PosEnc):
-    """Turns the pair (x_2i, x_2i+1) of queries and keys by p base^(-2i/K) radians (Su et al. 2021).
+    """Turns the pair (x_2i, x_2i+1) of queries and keys by p base^(-2i/width) radians (Su et al. 2021).
 
-    Neighbouring dimensions make a pair ("interleaved"). A score then depends on the distance of its positions alone.
+    A score then depends on the distance of its positions alone. Neighbouring dimensions make a pair ("interleaved");
+    where `width` is less than K the rest of a head is not turned (GPT-NeoX).
     """
-
-    frequency: Tensor
 
     def __init__(self, options: config.Rope, model: config.Model) -> None:
         super().__init__(options, model)
-        self.register_buffer("frequency", frequencies(model.d_head, options.base), persistent=False)
+        self.width, self.base = options.width or model.d_head, options.base
 
     def rotation(self, pos: Tensor) -> Tensor:
-        """cos and sin of every angle, stacked: 2 x (B, 1,) T x K/2."""
-        angle = (pos[..., None] * self.frequency).unsqueeze(-3)
-        return torch.stack([angle.cos(), angle.sin()]).float()
+        """cos and sin of every angle, stacked: 2 x (B, 1,) T x width/2."""
+        angle = angles(pos, self.width, self.base).unsqueeze(-3)
+        return torch.stack([angle.cos(), angle.sin()])
 
     def rotate(self, x_BHTK: Tensor, rotation: Tensor | None) -> Tensor:
-        """(x_2i cos - x_2i+1 sin, x_2i sin + x_2i+1 cos) for each pair."""
+        """(a cos - b sin, a sin + b cos) for each pair (a, b)."""
         assert rotation is not None
         cos, sin = rotation.to(x_BHTK.dtype)
-        even, odd = x_BHTK[..., 0::2], x_BHTK[..., 1::2]
-        return torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1).flatten(-2)
+        turned, rest = x_BHTK[..., : self.width], x_BHTK[..., self.width :]
+        a, b = self.split(turned)
+        turned = self.join(a * cos - b * sin, a * sin + b * cos)
+        return torch.cat([turned, rest], dim=-1) if rest.shape[-1] else turned
+
+    def split(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """The two halves of every pair."""
+        return x[..., 0::2], x[..., 1::2]
+
+    def join(self, a: Tensor, b: Tensor) -> Tensor:
+        """The inverse of `split`."""
+        return torch.stack([a, b], dim=-1).flatten(-2)
+
+
+@register("posenc", "rope_half")
+class HalfRoPE(RoPE):
+    """RoPE whose pair i is (x_i, x_i+width/2), the first half with the second (Llama's and GPT-NeoX's layout).
+
+    The same functions as the interleaved layout under a permutation of each head's dimensions.
+    """
+
+    def split(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """The two halves of every pair."""
+        first, second = x.chunk(2, dim=-1)
+        return first, second
+
+    def join(self, a: Tensor, b: Tensor) -> Tensor:
+        """The inverse of `split`."""
+        return torch.cat([a, b], dim=-1)
+
+
+def distance(pos_q: Tensor, pos_k: Tensor) -> Tensor:
+    """How far back each key lies from each query: pos_q - pos_k, (B)TS."""
+    return pos_q[..., :, None] - pos_k[..., None, :]
+
+
+@register("posenc", "alibi")
+class ALiBi(PosEnc):
+    """Adds -m_h |p_q - p_k| to the scores, m_h = 2^(-8h/H) for h = 1 .. H, not learned (Press et al. 2022).
+
+    Where H is no power of two: the slopes of the next lower one, then every other slope of the next higher one, as the
+    paper's own code has it.
+    """
+
+    slopes: Tensor
+
+    def __init__(self, options: config.PosEnc, model: config.Model) -> None:
+        super().__init__(options, model)
+        self.register_buffer("slopes", torch.tensor(alibi_slopes(model.n_heads)), persistent=False)
+
+    def bias(self, pos_q: Tensor, pos_k: Tensor) -> Tensor:
+        """-m_h |p_q - p_k|, (B)HTS."""
+        return -self.slopes[:, None, None] * distance(pos_q, pos_k).abs().unsqueeze(-3)
+
+
+def alibi_slopes(n_heads: int) -> list[float]:
+    """ALiBi's slope of each head."""
+    power = 2 ** int(math.log2(n_heads))
+    slopes = [2 ** (-8 * h / power) for h in range(1, power + 1)]
+    between = [2 ** (-4 * h / power) for h in range(1, 2 * power + 1, 2)]
+    return slopes + between[: n_heads - power]
+
+
+@register("posenc", "t5")
+class T5(PosEnc):
+    """Adds a learned scalar for each head and bucket of distances (Raffel et al. 2020), the causal buckets.
+
+    Of n buckets the first n/2 hold one distance each; the others grow with the logarithm up to `max_distance`, and what
+    is farther shares the last.
+    """
+
+    needs_scores = True
+
+    def __init__(self, options: config.T5, model: config.Model) -> None:
+        super().__init__(options, model)
+        self.max_distance, self.d_model = options.max_distance, model.d_model
+        self.table = nn.Parameter(torch.empty(options.n_buckets, model.n_heads))
+
+    def bucket(self, back: Tensor) -> Tensor:
+        """The bucket of each distance back; what lies ahead counts as distance 0."""
+        n, back = self.table.shape[0], back.clamp(min=0)
+        exact = n // 2
+        # In float64: at a bucket's edge float32 rounds to either side, by machine.
+        far = torch.log(back.clamp(min=1).double() / exact) / math.log(self.max_distance / exact) * (n - exact)
+        return torch.where(back < exact, back, (exact + far.long()).clamp(max=n - 1))
+
+    def bias(self, pos_q: Tensor, pos_k: Tensor) -> Tensor:
+        """table[bucket(p_q - p_k)], (B)HTS."""
+        return self.table[self.bucket(distance(pos_q, pos_k))].movedim(-1, -3)
+
+    def initial(self, name: str, generator: torch.Generator) -> Tensor:
+        """N(0, 1/D)."""
+        return torch.empty(self.table.shape).normal_(0, self.d_model**-0.5, generator=generator)
+
+
+class ShawLayer(nn.Module):
+    """One layer's embeddings of distances, for its keys and for its values; shared by its heads.
+
+    No T x S x K tensor is made: a query meets each of the n distances once, and the scores are gathered.
+    """
+
+    def __init__(self, n: int, max_distance: int, d_head: int) -> None:
+        super().__init__()
+        self.max_distance = max_distance
+        self.key = nn.Parameter(torch.empty(n, d_head))
+        self.value_table = nn.Parameter(torch.empty(n, d_head))
+
+    def index(self, pos_q: Tensor, pos_k: Tensor) -> Tensor:
+        """The row of the tables for each query and key, (B,1,)TS: 0 .. max back, then -1 .. -max ahead from behind."""
+        back = distance(pos_q, pos_k).clamp(-self.max_distance, self.max_distance)
+        return (back % self.key.shape[0]).unsqueeze(-3)
+
+    def score(self, q_BHTK: Tensor, index: Tensor) -> Tensor:
+        """q . key[index], BHTS, before the scaling."""
+        by_distance_BHTN = q_BHTK @ self.key.T
+        return by_distance_BHTN.gather(-1, index.expand(*q_BHTK.shape[:3], -1))
+
+    def value(self, weights_BHTS: Tensor, index: Tensor) -> Tensor:
+        """sum over keys of weight * value[index], BHTK: the weights are summed by distance first."""
+        shape = (*weights_BHTS.shape[:3], self.value_table.shape[0])
+        by_distance_BHTN = weights_BHTS.new_zeros(shape).scatter_add(-1, index.expand_as(weights_BHTS), weights_BHTS)
+        return by_distance_BHTN @ self.value_table
+
+    def initial(self, name: str, generator: torch.Generator) -> Tensor:
+        """Uniform by Glorot & Bengio (2010), as the paper's own code has it."""
+        bound = math.sqrt(6 / sum(self.key.shape))
+        return torch.empty(self.key.shape).uniform_(-bound, bound, generator=generator)
+
+
+@register("posenc", "shaw")
+class Shaw(PosEnc):
+    """Relative positions in scores, q . (k + a_d), and values, sum w (v + b_d); d is clipped (Shaw et al. 2018)."""
+
+    needs_scores = True
+
+    def __init__(self, options: config.Shaw, model: config.Model) -> None:
+        super().__init__(options, model)
+        self.max_distance = options.max_distance
+
+    def relative(self, d_head: int, *, causal: bool) -> ShawLayer:
+        """A layer's own embeddings; a causal one never looks ahead and has none for it."""
+        return ShawLayer(self.max_distance * (1 if causal else 2) + 1, self.max_distance, d_head)

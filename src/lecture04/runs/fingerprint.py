@@ -17,12 +17,13 @@ from typing import Any
 
 from lecture04.config import Root
 from lecture04.registry import PACKAGE, registrations
+from lecture04.source import statements
 
 # What makes the parameters, and what reads them.
 RUN_CODE = ("nn/*.py", "data/*.py", "train/*.py")
 EVALUATION_CODE = ("train/evaluate.py",)
 # Where and how a run is kept, watched and compared; none of it changes a parameter.
-NOT_PART_OF_A_RUN = ("logger", "paths", "runs", "sweep", "eval")
+NOT_PART_OF_A_RUN = ("logger", "paths", "runs", "sweep", "origin", "eval")
 # How d_ff was arrived at: a pinned and a matched 171 are the same model.
 SETTLED_AWAY = (("ffn", "match"), ("model", "budget"))
 
@@ -88,11 +89,9 @@ def code_hash(package: Path, patterns: tuple[str, ...], chosen: frozenset[tuple[
     """
     skip = {path for pattern in EVALUATION_CODE if patterns is not EVALUATION_CODE for path in package.glob(pattern)}
     files = sorted({path for pattern in patterns for path in package.glob(pattern)} - skip)
-    statements = [node for file in files for node in _statements(file)]
+    nodes = [node for file in files for node in statements(file)]
     parts: dict[str, ast.ClassDef | ast.FunctionDef] = {
-        node.name: node
-        for node in statements
-        if isinstance(node, ast.ClassDef | ast.FunctionDef) and registrations(node)
+        node.name: node for node in nodes if isinstance(node, ast.ClassDef | ast.FunctionDef) and registrations(node)
     }
     waiting = [node for node in parts.values() if any((f, name) in chosen for f, name, _ in registrations(node))]
     used: set[str] = set()
@@ -101,18 +100,8 @@ def code_hash(package: Path, patterns: tuple[str, ...], chosen: frozenset[tuple[
         used.add(node.name)
         named = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
         waiting += [parts[name] for name in named & parts.keys() - used]
-    kept = [n for n in statements if getattr(n, "name", None) not in parts or getattr(n, "name", None) in used]
+    kept = [n for n in nodes if getattr(n, "name", None) not in parts or getattr(n, "name", None) in used]
     return _digest([ast.unparse(node) for node in kept], 6)
-
-
-@cache
-def _statements(file: Path) -> tuple[ast.stmt, ...]:
-    """A file's top-level statements without docstrings."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node, clean=False):
-            node.body = node.body[1:] or [ast.Pass()]
-    return tuple(tree.body)
 
 
 def run_name(cfg: Root) -> str:

@@ -97,7 +97,7 @@ class Record:
         """Make the folder ready for a settled config, without what an earlier try left."""
         self._clear()
         content = as_dict(cfg)
-        del content["sweep"]
+        del content["sweep"], content["origin"]
         text = f"# {command}\n" + yaml.safe_dump(content, sort_keys=False)
         write_whole(self.folder / "config.yaml", text)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from hydra.core.override_parser.types import Override
 
 from lecture04.config import Root, Sweep
+from lecture04.runs.mirror import ModeProbe
 from lecture04.runs.record import write_whole
 from lecture04.sweep import rows as rowing
 from lecture04.sweep.launch import Launcher, launch, missing
@@ -45,12 +46,13 @@ def execute(plan: Plan, launcher: Launcher, arguments: Sequence[str]) -> int:
     command = " ".join(["python train.py", *map(quoted, arguments)])
     write_whole(plan.folder / "sweep.json", json.dumps(plan.manifest(command), indent=1) + "\n")
     todo = len(missing(plan))
+    probe = ModeProbe(plan.jobs[0].cfg.logger.name if todo else "none")
     print(
         f"{plan.name}: {len(plan.jobs)} runs, {len(plan.jobs) - todo} there, {todo} to do", file=sys.stderr, flush=True
     )
     try:
         with live(plan):
-            launch(plan, launcher)
+            launch(plan, launcher, wandb_mode=probe.mode())
     finally:
         # Also after an interrupt: the table of what is there.
         _report(plan)

@@ -1,6 +1,7 @@
 """Launching what is missing of a plan, and launching again what a dead worker left."""
 
 import logging
+import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,7 +25,7 @@ def missing(plan: Plan) -> list[Job]:
     return list({job.record.folder: job for job in plan.jobs if not job.is_complete}.values())
 
 
-def launch(plan: Plan, launcher: Launcher) -> None:
+def launch(plan: Plan, launcher: Launcher, *, wandb_mode: str = "") -> None:
     """Run every job that is missing; what failed in an earlier sweep is tried again.
 
     Outcomes are read from the records: a worker that is killed takes the launcher's whole batch of results with it, but
@@ -45,17 +46,32 @@ def launch(plan: Plan, launcher: Launcher) -> None:
             )
         begun = [job for job in todo if job.record.has_begun()]
         for batch in ([job for job in todo if job not in begun], *([job] for job in begun)):
-            cause = _launch(launcher, batch) if batch else cause
+            lines = [[*job.overrides, *origin(plan, job, wandb_mode)] for job in batch]
+            cause = _launch(launcher, lines) if batch else cause
         left = [job for job in todo if status_of(job) is Status.missing]
         # Where nothing at all happened, the launcher itself does not work.
         blamed = [job for job in left if job.record.has_begun()] or (left if len(left) == len(todo) else [])
         tries.update(job.record.folder for job in blamed)
 
 
-def _launch(launcher: Launcher, jobs: list[Job]) -> str:
+def origin(plan: Plan, job: Job, wandb_mode: str) -> list[str]:
+    """What a job is told of where it comes from, as overrides that are no part of the run."""
+    told = {"sweep": plan.name, "row": job.row, "wandb_mode": wandb_mode}
+    return [f"origin.{key}={hydra_quoted(value)}" for key, value in told.items()]
+
+
+def hydra_quoted(text: str) -> str:
+    """A text as a value in Hydra's override grammar, whatever is in it."""
+    text = text.replace("${", "$ {")  # or it would be an interpolation
+    # Backslashes count as escapes only where a quote follows them.
+    text = re.sub(r"(\\*)('|$)", lambda m: m[1] * 2 + ("\\'" if m[2] else ""), text)
+    return f"'{text}'"
+
+
+def _launch(launcher: Launcher, lines: list[list[str]]) -> str:
     """Launch jobs once; whatever the launcher raises is no verdict on them. Returns what it had to say."""
     try:
-        returns = launcher.launch([list(job.overrides) for job in jobs], initial_job_idx=0)
+        returns = launcher.launch(lines, initial_job_idx=0)
     except Exception as e:  # joblib, submitit and ray each have their own for a lost worker
         return f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}"
     raised = [value for value in (getattr(r, "_return_value", None) for r in returns) if isinstance(value, Exception)]

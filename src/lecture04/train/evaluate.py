@@ -47,11 +47,12 @@ def mean_nll(model: LanguageModel, split: Split, max_len: int) -> float:
 def possessive_accuracy(logits_NV: np.ndarray, split: Split, window: int) -> tuple[float, int]:
     """How often the right pronoun ranks first among the possessives, and at how many places.
 
-    The places are pronouns whose subject stands more than `window` tokens back.
+    The places are pronouns whose subject stands more than `window` tokens back. NaN where there are none, or where the
+    model's outputs are not numbers.
     """
     places = np.flatnonzero(split.subject_distance > window)
-    if not len(places):
-        return math.nan, 0
+    if not len(places) or not np.isfinite(logits_NV[places]).all():
+        return math.nan, len(places)
     choices = np.unique(split.tokens[split.subject_distance > 0])
     guessed = choices[logits_NV[places][:, choices].argmax(axis=1)]
     return float((guessed == split.tokens[places]).mean()), len(places)
@@ -59,7 +60,7 @@ def possessive_accuracy(logits_NV: np.ndarray, split: Split, window: int) -> tup
 
 def ppl(nll: float) -> float:
     """Perplexity exp(nll); infinite where that is too large for a float."""
-    return math.exp(nll) if nll < 700 else math.inf
+    return math.inf if nll > 700 else math.exp(nll)
 
 
 def evaluate(model: LanguageModel, corpus: Corpus, cfg: config.Root) -> dict[str, float]:

@@ -44,14 +44,14 @@ def train(
     log: Callable[[Row], None],
     tick: Callable[[int, Row], None],
 ) -> Outcome:
-    """Train a model in place for a settled config's number of steps; stop at the first loss that is not finite.
+    """Train a model in place for a settled config's number of steps; stop where a logged loss is not finite.
 
     `log` gets a row each `log_every` steps (train/loss: the mean over them) and one with val/nll each epoch and at the
     end. `tick` gets every step done and the last row. `seconds` are those of training alone, validation apart.
     """
     n_steps = cfg.trainer.steps
     assert n_steps is not None, "settle the config first"
-    optimiser = lookup("optim", cfg.optim.name)(cfg.optim, model.parameters())
+    optimiser = lookup("optim", cfg.optim.name)(cfg.optim, model)
     batches = training_batches(corpus.train, seed=cfg.seed, batch_size=cfg.trainer.batch_size, max_len=cfg.data.max_len)
     tokens, seconds, row, losses, val_nll = 0, 0.0, Row(), list[torch.Tensor](), math.nan
     epoch = steps_per_epoch(cfg)
@@ -64,8 +64,9 @@ def train(
         optimiser.zero_grad()
         loss = batch_loss(model, batch)
         loss.backward()
-        bound = math.inf if cfg.optim.clip is None else cfg.optim.clip
-        grad_norm = torch.nn.utils.clip_grad_norm_(model.parameters(), bound)
+        grad_norm = torch.nn.utils.get_total_norm([p.grad for p in model.parameters() if p.grad is not None])
+        if cfg.optim.clip is not None:
+            torch.nn.utils.clip_grads_with_norm_(model.parameters(), cfg.optim.clip, grad_norm)
         optimiser.step()
         losses.append(loss.detach())
         tokens += batch.n_predicted
