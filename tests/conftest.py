@@ -12,6 +12,7 @@ from hydra import initialize_config_dir
 
 from lecture04 import cli
 from lecture04.config import Root
+from lecture04.settle import settle
 
 # Read when torch is imported: small models are fastest on one thread, and tests run side by side.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -24,7 +25,7 @@ MOST_STEPS = 8
 @cache
 def _composed(overrides: tuple[str, ...]) -> Root:
     with initialize_config_dir(str(cli.ROOT / "conf"), version_base="1.3"):
-        return cli.settled(hydra_compose("config", overrides=list(overrides)))
+        return settle(cli.to_root(hydra_compose("config", overrides=list(overrides))))
 
 
 @pytest.fixture(scope="session")

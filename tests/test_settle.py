@@ -11,7 +11,17 @@ from hypothesis import strategies as st
 
 from lecture04 import counts, registry
 from lecture04.config import Attention, Data, Match, Model, Optim
-from lecture04.settle import MISMATCH_WARNING, mismatch, settle, steps_per_epoch, validate
+from lecture04.data import garden
+from lecture04.settle import (
+    GARDEN_MAX_LEN,
+    GARDEN_VOCAB,
+    MISMATCH_WARNING,
+    mismatch,
+    settle,
+    steps_per_epoch,
+    training_errors,
+    validate,
+)
 
 CONF = Path(__file__).parents[1] / "conf"
 PATH = ["placement=pre", "norm=rmsnorm", "ffn=swiglu", "posenc=rope", "attention=gqa", "model.bias=false"]
@@ -301,3 +311,22 @@ def test_errors_between_fields_come_together(compose):
 def test_clipping_can_be_left_out(standard):
     assert validate(changed(standard, "optim.clip", None)) == []
     assert Optim(name="adamw").clip == 1.0
+
+
+def test_facts_of_the_garden_world_are_those_of_its_grammar():
+    assert len(garden.VOCAB) == GARDEN_VOCAB
+    assert garden.MAX_LENGTH == GARDEN_MAX_LEN
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("data.max_len=63", "data.max_len=63: must be at least 64"),
+        ("data.vocab_size=50", "data.vocab_size=50: the Garden World has 92 words"),
+        ("attention.causal=false", "attention.causal=false: a model that sees what it predicts"),
+    ],
+)
+def test_what_cannot_be_trained_is_said_before_training(compose, override, said):
+    (error,) = training_errors(compose(override))
+    assert error.startswith(said)
+    assert training_errors(compose()) == []

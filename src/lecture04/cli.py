@@ -11,8 +11,9 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.experimental.callback import Callback
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf.errors import OmegaConfBaseException
 
-from lecture04 import config, errors, settle, sweep_files
+from lecture04 import arguments, config, errors, settle, sweep_files
 
 ROOT = Path(__file__).parents[2]
 
@@ -54,6 +55,8 @@ class Check(Callback):
             settled(config)
         except errors.UserError as e:
             sys.exit(str(e))
+        except OmegaConfBaseException as e:
+            sys.exit(errors.explain(e))
 
 
 def register() -> None:
@@ -102,9 +105,8 @@ def main(cfg: DictConfig) -> None:
 
 
 def entry() -> None:
-    """The command line. Hydra 1.3 refuses overrides on both sides of -m, so it is put last."""
-    for flag in ("-m", "--multirun"):
-        if flag in sys.argv:
-            sys.argv.remove(flag)
-            sys.argv.append(flag)
+    """The command line."""
+    sys.argv[1:] = arguments.multirun_last(sys.argv[1:])
+    if bad := arguments.complaints(sys.argv[1:]):
+        sys.exit("\n".join(bad))
     errors.run(main)

@@ -209,7 +209,10 @@ class Data:
 
 @dataclass
 class Garden(Data):
-    """The Garden World: how many documents of each split, and the seed of its collocations."""
+    """The Garden World: how many documents of each split, and the seed of its collocations.
+
+    `vocab_size` and `max_len` are facts of the language; `max_len` may be larger, and then rows are longer.
+    """
 
     n_val: int = bounded(1000, at_least=1)
     n_test: int = bounded(2000, at_least=1)

@@ -3,10 +3,17 @@
 import difflib
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
-from hydra.errors import HydraException, MissingConfigException
-from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException, ValidationError
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
+from omegaconf import Container, DictConfig, OmegaConf
+from omegaconf.errors import (
+    ConfigAttributeError,
+    ConfigKeyError,
+    InterpolationKeyError,
+    OmegaConfBaseException,
+    ValidationError,
+)
 
 
 class UserError(Exception):
@@ -24,15 +31,44 @@ def explain(error: BaseException) -> str:
     """The sentence for an error of Hydra's or OmegaConf's."""
     if isinstance(error, MissingConfigException) and error.options is not None:
         group, _, name = (error.missing_cfg_file or "").rpartition("/")
-        return f"{group}={name}: no such {group}." + nearest(name, error.options)
+        return f"{group}={name}: there is no such choice." + nearest(name, error.options)
+    if isinstance(error, OverrideParseException):
+        return f"{error.override}: not an override; write GROUP=CHOICE or SETTING=VALUE ({_first_line(error)})."
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, OmegaConfBaseException):
         cause = cause.__cause__
     if isinstance(cause, ConfigKeyError | ConfigAttributeError) and cause.parent_node is not None:
-        return f"{cause.full_key}: no such setting." + nearest(cause.key, map(str, cause.parent_node))
+        return f"{cause.full_key}: no such setting." + _nearest_setting(str(cause.key), cause.parent_node)
+    if isinstance(cause, InterpolationKeyError):
+        return f"{cause.full_key}: {_first_line(cause)}."
     if isinstance(cause, ValidationError):
-        return f"{cause.full_key}: {(cause.msg or str(cause)).splitlines()[0]}"
-    return str(error)
+        return f"{cause.full_key}: {_first_line(cause)}."
+    return _first_line(error)
+
+
+def _first_line(error: BaseException) -> str:
+    text = getattr(error, "msg", None) or str(error)
+    return text.strip().splitlines()[0].rstrip(".") if text.strip() else type(error).__name__
+
+
+def _nearest_setting(key: str, parent: Container) -> str:
+    """The nearest setting beside the missing one, or one of that name deeper down: lr is optim.lr."""
+    if not isinstance(parent, DictConfig):
+        return ""
+    beside = [str(name) for name in parent if name != "hydra"]
+    deeper = [path for path in _leaves(parent, "") if path.rpartition(".")[2] == key]
+    return f" Did you mean {deeper[0]}?" + nearest("", beside) if deeper else nearest(key, beside)
+
+
+def _leaves(node: DictConfig, path: str) -> Iterator[str]:
+    for name in node:
+        if name == "hydra" or OmegaConf.is_missing(node, name):
+            continue
+        child = node._get_node(name)  # as it stands: an interpolation need not resolve here
+        if isinstance(child, DictConfig) and not child._is_none():
+            yield from _leaves(child, f"{path}{name}.")
+        else:
+            yield f"{path}{name}"
 
 
 def run(main: Callable[[], object]) -> None:
@@ -44,6 +80,8 @@ def run(main: Callable[[], object]) -> None:
         sys.exit(str(e))
     except (HydraException, OmegaConfBaseException) as e:
         sys.exit(explain(e))
+    except OSError as e:
+        sys.exit(f"{e.filename}: {e.strerror}." if e.filename and e.strerror else str(e))
     except KeyboardInterrupt:
         print("Interrupted. What is finished is kept; the same command goes on from there.", file=sys.stderr)
         sys.exit(130)

@@ -4,7 +4,10 @@ import math
 from dataclasses import fields, is_dataclass, replace
 
 from lecture04 import counts
-from lecture04.config import SGD, T5, Learned, Match, Root, Rope
+from lecture04.config import SGD, T5, Garden, Learned, Match, Root, Rope
+
+# Facts of the Garden World, held to data/garden.py by a test: importing it would load numpy on every command.
+GARDEN_VOCAB, GARDEN_MAX_LEN = 92, 64
 
 MISMATCH_WARNING = 0.02
 """The share of parameters off the matched number from which on a table says so."""
@@ -19,10 +22,19 @@ def validate(cfg: Root) -> list[str]:
 
 
 def training_errors(cfg: Root) -> list[str]:
-    """What is sound as a model but makes no sense to train."""
-    if cfg.attention.causal:
-        return []
-    return ["attention.causal=false: a model that sees the token it predicts cannot be trained on it; for probes only."]
+    """What is sound as a model but cannot be trained, on these data or at all."""
+    errors = list[str]()
+    if not cfg.attention.causal:
+        errors.append("attention.causal=false: a model that sees what it predicts learns nothing; for probes only.")
+    if isinstance(cfg.data, Garden):
+        if cfg.data.vocab_size != GARDEN_VOCAB:
+            errors.append(f"data.vocab_size={cfg.data.vocab_size}: the Garden World has {GARDEN_VOCAB} words.")
+        if cfg.data.max_len < GARDEN_MAX_LEN:
+            errors.append(
+                f"data.max_len={cfg.data.max_len}: must be at least {GARDEN_MAX_LEN}, "
+                "the most tokens that are predicted in a document of the Garden World."
+            )
+    return errors
 
 
 def _bound_errors(settings: object, path: str) -> list[str]:

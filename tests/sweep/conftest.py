@@ -1,5 +1,7 @@
 """Real sweeps, small enough to run in seconds: a subprocess of train.py, as a user types it."""
 
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -33,6 +35,34 @@ def train():
         return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=240, **options)
 
     return train
+
+
+@pytest.fixture
+def with_part(tmp_path):
+    """A copy of the project with one more part, as a user adds it: `with_part("ffn", "mine", code)` is its folder."""
+
+    def with_part(family, name, code):
+        copy = tmp_path / "project"
+        for folder in ("src", "conf", "sweeps"):
+            shutil.copytree(ROOT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+        shutil.copy(ROOT / "train.py", copy)
+        (copy / "src" / "lecture04" / "nn" / f"{name}.py").write_text(code)
+        (copy / "conf" / family / f"{name}.yaml").write_text(f"name: {name}\n")
+        return copy
+
+    return with_part
+
+
+@pytest.fixture(scope="session")
+def train_in():
+    """`train_in(copy, "-m", ...)`: as `train`, with the code of a copy of the project."""
+
+    def train_in(copy, *arguments):
+        command = [sys.executable, "train.py", *arguments, *SMALL]
+        environment = os.environ | {"PYTHONPATH": str(copy / "src")}
+        return subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, timeout=240)
+
+    return train_in
 
 
 @pytest.fixture(scope="session")

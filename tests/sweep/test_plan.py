@@ -3,10 +3,12 @@
 from collections import Counter
 
 import pytest
+from hydra import compose, initialize_config_dir
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lecture04 import cli
 from lecture04.config import Design, Sweep
 from lecture04.errors import UserError
 from lecture04.runs.record import Status
@@ -17,12 +19,13 @@ GROUPS = {"ffn", "norm", "placement", "attention", "posenc", "recipe"}
 
 
 @pytest.fixture
-def plan_of(compose, tmp_path):
+def plan_of(tmp_path):
     def plan_of(sweep, *lines):
         overrides = OverridesParser.create().parse_overrides(list(lines))
 
         def at_home(row):
-            return compose(*row, f"paths.outputs={tmp_path}")
+            with initialize_config_dir(str(cli.ROOT / "conf"), version_base="1.3"):
+                return cli.settled(compose("config", overrides=[*row, f"paths.outputs={tmp_path}"]))
 
         return command.plan(sweep, overrides, is_group=GROUPS.__contains__, compose=at_home)
 

@@ -110,19 +110,36 @@ def test_the_recipe_plan_starts_nothing(train, tmp_path):
     assert not (tmp_path / "outputs").exists()
 
 
-def test_a_failing_job_is_named_with_its_cause_and_its_command_and_the_others_go_on(train, tmp_path):
-    done = train(tmp_path, "-m", "data.max_len=64,10", "seed=0,1")
+BROKEN = '''
+import torch
+from torch import Tensor
+from lecture04.nn.ffn import PlainFFN
+from lecture04.registry import register
+
+
+@register("ffn", "broken")
+class Broken(PlainFFN):
+    """Fails when it is used."""
+
+    def activation(self, x: Tensor) -> Tensor:
+        raise RuntimeError("boom")
+'''
+
+
+def test_a_failing_job_is_named_with_its_cause_and_its_command_and_the_others_go_on(with_part, train_in):
+    copy = with_part("ffn", "broken", BROKEN)
+    done = train_in(copy, "-m", "ffn=relu,broken", "seed=0,1")
     assert done.returncode == 1
-    assert "FAILED 'data.max_len=10' seed 0: ValueError: data.max_len=10: document" in done.stdout
+    assert "FAILED 'broken' seed 0: RuntimeError: boom" in done.stdout
     assert "again: python train.py" in done.stdout
-    statuses = [json.loads((run / "summary.json").read_text())["status"] for run in runs(tmp_path)]
+    statuses = [json.loads((run / "summary.json").read_text())["status"] for run in runs(copy)]
     assert sorted(statuses) == ["failed", "failed", "finished", "finished"]
-    failed = next(run for run in runs(tmp_path) if "failed" in (run / "summary.json").read_text())
+    failed = next(run for run in runs(copy) if "failed" in (run / "summary.json").read_text())
     assert "Traceback" in (failed / "train.log").read_text()
     # It is tried again, and only it.
-    before = {run: (run / "summary.json").stat().st_mtime_ns for run in runs(tmp_path)}
-    assert train(tmp_path, "-m", "data.max_len=64,10", "seed=0,1").returncode == 1
-    changed = [run for run in runs(tmp_path) if (run / "summary.json").stat().st_mtime_ns != before[run]]
+    before = {run: (run / "summary.json").stat().st_mtime_ns for run in runs(copy)}
+    assert train_in(copy, "-m", "ffn=relu,broken", "seed=0,1").returncode == 1
+    changed = [run for run in runs(copy) if (run / "summary.json").stat().st_mtime_ns != before[run]]
     assert len(changed) == 2
 
 

@@ -41,9 +41,7 @@ def launch(plan: Plan, launcher: Launcher, *, wandb_mode: str = "") -> None:
                 job.record.give_up(job.cfg, job.key, f"no outcome after {TRIES} tries: {cause}")
         todo = [job for job in todo if tries[job.record.folder] < TRIES]
         if tries and todo:
-            log.warning(
-                "%d of %d runs were left by a worker that died; launching them again.", len(todo), len(plan.jobs)
-            )
+            log.warning("%d runs have no outcome (%s); launching them again.", len(todo), cause)
         begun = [job for job in todo if job.record.has_begun()]
         for batch in ([job for job in todo if job not in begun], *([job] for job in begun)):
             lines = [[*job.overrides, *origin(plan, job, wandb_mode)] for job in batch]

@@ -90,6 +90,8 @@ def make_plan(name: str, title: str, sweep: Sweep, rows: Sequence[Row], seeds: S
     errors = _metric_errors(sweep)
     if not seeds:
         errors.append(f"sweep.seeds: sweeps={sweep.name} has none.")
+    if len(set(seeds)) < len(seeds) or min(seeds, default=0) < 0:
+        errors.append(f"sweep.seeds={list(seeds)}: must be distinct whole numbers, 0 or more.")
     settled: dict[str, Root] = {}
     for row in rows:
         try:

@@ -13,6 +13,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 
+from lecture04.arguments import complaint
 from lecture04.config import Design, Sweep
 from lecture04.errors import UserError
 
@@ -118,6 +119,8 @@ def _parse(where: str, lines: Iterable[str]) -> Lines:
             (override,) = OverridesParser.create().parse_overrides([line])
         except HydraException as e:
             raise UserError(f"{where}: {line!r} is not an override: {str(e).splitlines()[0]}") from e
+        if wrong := complaint(line):
+            raise UserError(f"{where}: {wrong}")
         key = override.get_key_element()
         if override.is_sweep_override() or key == "seed" or key.startswith(("sweep", "hydra")):
             raise UserError(
