@@ -6,11 +6,13 @@ READY  := $(VENV)/.installed
 SEEDS  ?=
 seeds   = $(if $(SEEDS),seed=$(SEEDS))
 
+ABLATIONS = recipe-ablation ffn-ablation norm-ablation placement-ablation attention-ablation posenc-ablation
+
 .DEFAULT_GOAL := help
-.PHONY: help install recipe-ablation norm-ablation plan test test-slow benchmark lint types check clean
+.PHONY: help install $(ABLATIONS) plan parts test test-slow benchmark lint types check clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-20s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: $(READY)  ## make .venv and install into it
 
@@ -21,14 +23,20 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
-recipe-ablation: $(READY)  ## the main job: from the 2017 recipe to Llama's, 7 rows x 3 seeds (SEEDS=0,1,2,3,4 for more)
-	@$(BIN)/python train.py -m sweeps=recipe $(seeds)
-
-norm-ablation: $(READY)  ## LayerNorm against RMSNorm (SEEDS=...)
-	@$(BIN)/python train.py -m sweeps=norm $(seeds)
+recipe-ablation:     ## the main job: from the 2017 recipe to Llama's, 7 rows x 3 seeds (SEEDS=0,1,2,3,4 for more)
+ffn-ablation:        ## feed-forward layers of equal size: ReLU, GELU, SiLU, SwiGLU (SEEDS=...)
+norm-ablation:       ## LayerNorm against RMSNorm (SEEDS=...)
+placement-ablation:  ## where the norms stand: pre, post, sandwich (SEEDS=...)
+attention-ablation:  ## key and value heads: MHA, GQA, MQA (SEEDS=...)
+posenc-ablation:     ## position encodings on whole documents (SEEDS=...)
+$(ABLATIONS): %-ablation: $(READY)
+	@$(BIN)/python train.py -m sweeps=$* $(seeds)
 
 plan: $(READY)  ## what recipe-ablation would train, and how long; starts nothing
 	@$(BIN)/python train.py -m sweeps=recipe $(seeds) sweep.plan=true
+
+parts: $(READY)  ## every part with what it is and where it comes from
+	@$(BIN)/python -m lecture04.shelf
 
 test: $(READY)  ## the tests, in under 5 minutes
 	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile

@@ -13,7 +13,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
-from lecture04 import arguments, config, errors, settle, sweep_files
+from lecture04 import arguments, config, errors, settle, shelf, sweep_files
 
 ROOT = Path(__file__).parents[2]
 
@@ -106,6 +106,9 @@ def main(cfg: DictConfig) -> None:
 
 def entry() -> None:
     """The command line."""
+    if {"-h", "--help"} & set(sys.argv[1:]):
+        print(shelf.help_text())  # Hydra's own would list its groups, in seconds
+        return
     sys.argv[1:] = arguments.multirun_last(sys.argv[1:])
     if bad := arguments.complaints(sys.argv[1:]):
         sys.exit("\n".join(bad))

@@ -33,9 +33,11 @@ class Sight:
     rotate: Callable[[Tensor], Tensor]
 
 
-@register("attention", "mha")
-@register("attention", "gqa", grouped=True)
-@register("attention", "mqa", n_kv_heads=1)
+@register("attention", "mha", about="Every query head has a key and a value head of its own (Vaswani et al. 2017).")
+@register(
+    "attention", "gqa", grouped=True, about="Groups of query heads share n_kv_heads (Ainslie et al. 2023; Llama)."
+)
+@register("attention", "mqa", n_kv_heads=1, about="All query heads share one key and one value head (Shazeer 2019).")
 class Attention(nn.Module):
     """softmax(scale q k^T + mask) v with H query heads over G key and value heads; scale is 1/sqrt(K) unless set.
 

@@ -139,7 +139,7 @@ class RoPE(PosEnc):
 
 @register("posenc", "rope_half")
 class HalfRoPE(RoPE):
-    """RoPE whose pair i is (x_i, x_i+width/2), the first half with the second (Llama's and GPT-NeoX's layout).
+    """RoPE whose pair i is (x_i, x_i+width/2), the first half with the second (Llama, GPT-NeoX; Su et al. 2021).
 
     The same functions as the interleaved layout under a permutation of each head's dimensions.
     """
