@@ -52,7 +52,7 @@ def print_run(cfg: Root, record: Record) -> None:
     )
     print(
         f"  {m['params']:,} parameters (d_ff {m['d_ff']}, {m['mismatch']:+.2%} of the matched size), "
-        f"{m['flops_per_token'] / 1e3:,.0f} kFLOP and {m['kv_per_token']} KV numbers a token, "
-        f"{m['tokens_per_second']:,.0f} tokens/s, {m['peak_mib']:.0f} MiB at the peak"
+        f"{m['flops_per_token'] / 1e3:,.0f} kFLOP and {m['kv_per_token']} KV numbers a token\n"
+        f"  {m['tokens_per_second']:,.0f} tokens/s, {m['peak_mib']:.0f} MiB at the peak"
     )
     print(f"config, curves, checkpoint and log: {record.folder}")

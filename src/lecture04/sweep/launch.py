@@ -73,4 +73,8 @@ def _launch(launcher: Launcher, lines: list[list[str]]) -> str:
     except Exception as e:  # joblib, submitit and ray each have their own for a lost worker
         return f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}"
     raised = [value for value in (getattr(r, "_return_value", None) for r in returns) if isinstance(value, Exception)]
-    return f"{type(raised[0]).__name__}: {raised[0]}" if raised else "the worker left no record"
+    return (
+        f"{type(raised[0]).__name__}: {raised[0]}"
+        if raised
+        else "no record of the planned name; was code edited meanwhile?"
+    )
