@@ -54,17 +54,20 @@ class LanguageModel(nn.Module):
         its document, and a number for the document, beyond which no token looks. Without them a row is one sequence.
         """
         pos = torch.arange(tokens_BT.shape[1], device=tokens_BT.device) if pos_BT is None else pos_BT
-        sight = self.sight(pos, pos, document_BT)
-        x_BTD = self.posenc.embed(self.embed(tokens_BT) * self.embed_scale, pos)
-        for block in self.blocks:
-            x_BTD, _ = block(x_BTD, sight)
-        return self.logits(x_BTD)
+        logits_BTV, _ = self.read(tokens_BT, pos, self.sight(pos, pos, document_BT), (None,) * len(self.blocks))
+        return logits_BTV
 
     def decode(self, tokens_BT: Tensor, cache: Cache) -> tuple[Tensor, Cache]:
         """logits_BTV for T new tokens behind those in the cache, and the cache with them in it."""
         pos_k = torch.arange(cache[0].n_tokens + tokens_BT.shape[1], device=tokens_BT.device)
         pos = pos_k[cache[0].n_tokens :]
-        sight = self.sight(pos, pos_k)
+        logits_BTV, grown = self.read(tokens_BT, pos, self.sight(pos, pos_k), cache)
+        return logits_BTV, cast(Cache, grown)
+
+    def read(
+        self, tokens_BT: Tensor, pos: Tensor, sight: Sight, cache: tuple[KVCache | None, ...]
+    ) -> tuple[Tensor, tuple[KVCache | None, ...]]:
+        """Embeddings, blocks and head: logits_BTV, and each layer's cache with the new tokens where one was given."""
         x_BTD = self.posenc.embed(self.embed(tokens_BT) * self.embed_scale, pos)
         grown = []
         for block, layer_cache in zip(self.blocks, cache, strict=True):
