@@ -3,6 +3,7 @@
 W&B is spoken to on a thread of its own, so that a slow or dead one delays a run by PATIENCE seconds at the most.
 """
 
+import hashlib
 import logging
 import os
 import queue
@@ -17,12 +18,15 @@ from typing import Any, Protocol
 
 from lecture04.config import Root, WandB
 from lecture04.registry import lookup, register
-from lecture04.runs.fingerprint import as_dict, chosen_parts, run_name
+from lecture04.runs.fingerprint import as_dict, chosen_parts, fingerprint, run_name
 
 log = logging.getLogger(__name__)
 
 PATIENCE = 5.0
 """Seconds that a run waits for W&B at its end, and that W&B has to begin."""
+
+# W&B's telemetry about itself would hold a process for 10 s at its exit where the server does not answer.
+os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
 
 Row = dict[str, float]
 
@@ -71,6 +75,7 @@ class WandbMirror:
         self.rows: queue.SimpleQueue[Row | None] = queue.SimpleQueue()
         self.figures: dict[str, Any] = {}
         self.exit_code = 1
+        self.left_behind = False
         # A daemon: one that hangs must not keep the process alive.
         self.thread = threading.Thread(target=self._work, name="wandb", daemon=True)
         self.thread.start()
@@ -89,12 +94,14 @@ class WandbMirror:
         self.rows.put(None)
         self.thread.join(PATIENCE)
         if self.thread.is_alive():
+            self.left_behind = True
             log.warning("W&B has not finished in %g s and is left behind; metrics.jsonl has everything.", PATIENCE)
 
     def _work(self) -> None:
         try:
             import wandb
 
+            Path(self.about["dir"]).mkdir(parents=True, exist_ok=True)
             settings = wandb.Settings(
                 console="off",
                 silent=True,
@@ -105,39 +112,49 @@ class WandbMirror:
                 disable_git=True,
                 disable_code=True,
             )
+            wandb.setup(settings)  # init alone would announce the login before it is silent
             # create_new: the jobs of a sweep may share a process, and one that was left behind is still open.
             run = wandb.init(**self.about, reinit="create_new", settings=settings)
             while (row := self.rows.get()) is not None:
-                run.log(row, step=int(row["step"]))
+                run.log({name: value for name, value in row.items() if name != "step"}, step=int(row["step"]))
             run.summary.update(self.figures)
             run.finish(exit_code=self.exit_code)
         except BaseException as e:  # SystemExit too: whatever W&B does, it is not the run's affair
-            log.warning("W&B: %s: %s; metrics.jsonl has everything.", type(e).__name__, e)
+            if not self.left_behind:  # or it would stand in the log of another run
+                why = str(e).partition("\n")[0]
+                log.warning("W&B: %s: %s; metrics.jsonl has everything.", type(e).__name__, why)
 
 
 def describe(cfg: Root) -> dict[str, Any]:
     """What W&B is told of a settled config: the arguments of wandb.init.
 
-    The group is the row: the config without its seed. So W&B's own grouped charts show the seeds' band of each row.
+    The group is the row, by its name and its config without the seed. So W&B's own grouped charts show the seeds' band of each row.
     """
     content = as_dict(cfg)
     origin = content.pop("origin")
     for ours in ("sweep", "paths", "runs", "logger"):
         del content[ours]
     assert isinstance(cfg.logger, WandB)
-    row = origin["row"] or run_name(replace(cfg, seed=0)).replace("-s0-", "-")
+    without_seed = replace(cfg, seed=0)
+    row = origin["row"] or run_name(without_seed).replace("-s0-", "-")
+    # Two sweeps may both have a row "relu", at different sizes: the same name is not the same group.
+    group = f"{_short(row)} {fingerprint(without_seed).config[:6]}" if origin["row"] else _short(row)
     folder = Path(os.environ.get("WANDB_DIR", cfg.paths.outputs)).absolute()
-    folder.mkdir(parents=True, exist_ok=True)
     return {
         "project": cfg.logger.project,
-        "name": f"{row} s{cfg.seed}",
-        "group": row[:128],  # W&B's own limit
+        "name": f"{_short(row)} s{cfg.seed}",
+        "group": group,
         "job_type": "train",
         "tags": sorted(f"{family}={name}"[:64] for family, name in chosen_parts(cfg)),
         "config": content | {"sweep": origin["sweep"], "row": row},
         "dir": str(folder),
         "mode": origin["wandb_mode"] or os.environ.get("WANDB_MODE", "offline"),
     }
+
+
+def _short(row: str) -> str:
+    """A row's name within W&B's limit of 128 characters, seed included; two that are cut still differ."""
+    return row if len(row) <= 120 else f"{row[:111]}-{hashlib.sha256(row.encode()).hexdigest()[:8]}"
 
 
 @contextmanager
