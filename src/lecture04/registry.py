@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 PACKAGE = Path(__file__).parent
 # The folders in which parts live; a new file in one of them is found by itself.
-FOLDERS = ("nn", "data", "train", "runs")
+FOLDERS = ("nn", "data", "train", "runs", "probes")
 
 
 @dataclass(frozen=True)

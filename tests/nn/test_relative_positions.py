@@ -184,3 +184,13 @@ def test_without_order_and_without_a_mask_permuting_the_input_permutes_the_outpu
     model = build(small("posenc=none", "attention.causal=false")).double()
     tokens, order = torch.tensor([[3, 9, 10, 11, 6]]), [3, 1, 4, 0, 2]
     torch.testing.assert_close(model(tokens)[:, order], model(tokens[:, order]), atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("posenc", ["none", "sinusoidal", "learned", "rope", "alibi", "t5", "shaw"])
+@pytest.mark.parametrize("batch", [1, 2, 4])
+def test_positions_given_for_each_row_are_those_of_the_row(small, posenc, batch):
+    """Four heads: a mask of BTS must not be taken for one of HTS, whatever B is."""
+    model = build(small(f"posenc={posenc}")).double()
+    tokens = torch.randint(3, 15, (batch, 6), generator=torch.Generator().manual_seed(1))
+    pos = torch.arange(6).expand(batch, -1)
+    torch.testing.assert_close(model(tokens, pos), model(tokens), atol=1e-10, rtol=0)

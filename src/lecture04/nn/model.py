@@ -90,7 +90,9 @@ class LanguageModel(nn.Module):
             return Sight(pos_q, pos_k, None, self.is_causal, rotate)
         hidden = pos_k[..., None, :] > pos_q[..., :, None] if self.is_causal else pos_k.new_zeros((), dtype=torch.bool)
         if document_BT is not None:
-            hidden = (hidden | (document_BT[:, None, :] != document_BT[:, :, None])).unsqueeze(1)
+            hidden = hidden | (document_BT[:, None, :] != document_BT[:, :, None])
+        if hidden.ndim == 3:  # each row of the batch has its own; the same for all heads
+            hidden = hidden.unsqueeze(1)
         if bias is None:
             bias = torch.zeros((), dtype=self.embed.weight.dtype, device=pos_q.device)
         return Sight(pos_q, pos_k, torch.where(hidden, -torch.inf, bias), False, rotate)

@@ -128,7 +128,8 @@ class WandbMirror:
 def describe(cfg: Root) -> dict[str, Any]:
     """What W&B is told of a settled config: the arguments of wandb.init.
 
-    The group is the row, by its name and its config without the seed. So W&B's own grouped charts show the seeds' band of each row.
+    The group is the row, by its name and its config without the seed. So W&B's own grouped charts show the seeds' band
+    of each row.
     """
     content = as_dict(cfg)
     origin = content.pop("origin")

@@ -1,0 +1,10 @@
+"""Answer one question that needs no training of its own (`python probe.py probe=grad_norms`); --help lists them."""
+
+import sys
+
+if __name__ == "__main__":
+    try:
+        from lecture04.probes.command import entry
+    except ModuleNotFoundError as e:
+        sys.exit(f"{e.name} is not installed here. `make install` sets up .venv; then `source .venv/bin/activate`.")
+    entry()
