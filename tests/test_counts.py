@@ -16,7 +16,11 @@ from lecture04.nn.model import LanguageModel
 FAMILIES = ("ffn", "norm", "placement", "attention", "posenc")
 # Of the FFNs one plain and one gated in every combination; each of the others once, below.
 FFNS = ("relu", "swiglu")
-COMBINATIONS = list(itertools.product(FFNS, *(registry.names(family) for family in FAMILIES[1:])))
+COMBINATIONS = [
+    parts
+    for parts in itertools.product(FFNS, *(registry.names(family) for family in FAMILIES[1:]))
+    if parts[4] not in registry.fact("attention", parts[3], "refuses", ())
+]
 
 
 def on_meta(cfg):

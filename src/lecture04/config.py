@@ -104,6 +104,14 @@ class Attention:
 
 
 @dataclass
+class MLA(Attention):
+    """Multi-head latent attention: the width of the latent that is cached, and of the part that carries positions."""
+
+    d_latent: int = bounded(24, at_least=1)
+    d_rope: int = bounded(8, at_least=2)
+
+
+@dataclass
 class PosEnc:
     """The position encoding, one a model."""
 
@@ -327,6 +335,7 @@ class Root:
 # Parts with options of their own: (family, name) -> dataclass, stored as schema/FAMILY/NAME for the YAML to name.
 SCHEMAS: dict[tuple[str, str], Any] = {
     ("ffn", "swish"): Swish,
+    ("attention", "mla"): MLA,
     ("posenc", "rope"): Rope,
     ("posenc", "rope_half"): Rope,
     ("posenc", "learned"): Learned,

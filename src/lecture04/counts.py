@@ -1,6 +1,8 @@
 """Parameters, FLOPs and KV numbers of a settled config, by formula. No torch; tests hold them to the built models."""
 
-from lecture04.config import FFN, T5, Attention, Data, Learned, Model, Root, Shaw
+from dataclasses import replace
+
+from lecture04.config import FFN, MLA, T5, Attention, Data, Learned, Model, Root, Shaw
 from lecture04.registry import fact
 
 
@@ -21,8 +23,13 @@ def n_kv_heads(attention: Attention, model: Model) -> int:
 
 def attention_params(attention: Attention, model: Model) -> int:
     """Parameters of one attention layer: q and output of d_model, k and v of n_kv_heads d_head. q/k norms apart."""
-    d, d_kv = model.d_model, n_kv_heads(attention, model) * model.d_head
-    return 2 * linear(d, d, attention.bias) + 2 * linear(d, d_kv, attention.bias)
+    d, bias = model.d_model, attention.bias
+    if isinstance(attention, MLA):
+        latent, rope = attention.d_latent, attention.d_rope
+        down = linear(d, d + model.n_heads * rope, bias) + linear(d, latent, bias) + linear(d, rope, bias)
+        return down + 2 * linear(latent, d, False) + linear(d, d, bias)
+    d_kv = n_kv_heads(attention, model) * model.d_head
+    return 2 * linear(d, d, bias) + 2 * linear(d, d_kv, bias)
 
 
 def n_positions(posenc: Learned, data: Data) -> int:
@@ -53,6 +60,8 @@ def norm_params(cfg: Root) -> int:
     per_sublayer = fact("placement", cfg.placement.name, "norms_per_sublayer", 1)
     places = 2 * cfg.model.n_layers * per_sublayer + fact("placement", cfg.placement.name, "final_norm", False)
     widths = places * cfg.model.d_model + cfg.attention.qk_norm * 2 * cfg.model.n_layers * cfg.model.d_head
+    if isinstance(cfg.attention, MLA):
+        widths += cfg.model.n_layers * cfg.attention.d_latent
     return fact("norm", cfg.norm.name, "n_vectors", 1) * widths
 
 
@@ -101,9 +110,11 @@ def flops_per_token(cfg: Root, n_ctx: int | None = None) -> int:
     model, ffn = cfg.model, cfg.ffn
     assert ffn.d_ff is not None, "settle the config first"
     n_ctx = cfg.data.max_len if n_ctx is None else n_ctx
-    d, d_kv = model.d_model, n_kv_heads(cfg.attention, model) * model.d_head
-    projections = 2 * d * d + 2 * d * d_kv
+    d = model.d_model
+    projections = attention_params(replace(cfg.attention, bias=False), model)  # a weight is used once a token
     scores_and_values = 2 * n_ctx * d  # GQA shares keys, not work: every query head meets every key
+    if isinstance(cfg.attention, MLA):
+        scores_and_values += n_ctx * model.n_heads * cfg.attention.d_rope
     if isinstance(cfg.posenc, Shaw):  # every query meets every distance, every distance's weight its value
         scores_and_values += 2 * n_distances(cfg.posenc, cfg.attention) * d
     layer = projections + scores_and_values + (3 if is_gated(ffn) else 2) * d * ffn.d_ff
@@ -111,5 +122,7 @@ def flops_per_token(cfg: Root, n_ctx: int | None = None) -> int:
 
 
 def kv_per_token(cfg: Root) -> int:
-    """Numbers that the KV cache keeps for each token: 2 n_kv_heads d_head a layer."""
+    """Numbers that the KV cache keeps for each token: 2 n_kv_heads d_head a layer, MLA's d_latent + d_rope."""
+    if isinstance(cfg.attention, MLA):
+        return cfg.model.n_layers * (cfg.attention.d_latent + cfg.attention.d_rope)
     return cfg.model.n_layers * 2 * n_kv_heads(cfg.attention, cfg.model) * cfg.model.d_head

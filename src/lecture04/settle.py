@@ -4,7 +4,7 @@ import math
 from dataclasses import fields, is_dataclass, replace
 
 from lecture04 import counts
-from lecture04.config import SGD, T5, Garden, Learned, Match, Root, Rope
+from lecture04.config import MLA, SGD, T5, Garden, Learned, Match, PosEnc, Root, Rope
 
 # Facts of the Garden World, held to data/garden.py by a test: importing it would load numpy on every command.
 GARDEN_VOCAB, GARDEN_MAX_LEN = 92, 64
@@ -96,6 +96,11 @@ def _shape_errors(cfg: Root) -> list[str]:
 def _position_errors(cfg: Root) -> list[str]:
     """Errors between the position encoding and what it meets."""
     posenc, model, data = cfg.posenc, cfg.model, cfg.data
+    if posenc.name in counts.fact("attention", cfg.attention.name, "refuses", ()):
+        return [f"posenc={posenc.name}: cannot be combined with attention={cfg.attention.name}."]
+    latent = _latent_errors(cfg.attention, posenc) if isinstance(cfg.attention, MLA) else []
+    if latent or (isinstance(cfg.attention, MLA) and isinstance(posenc, Rope)):
+        return latent
     match posenc:
         case Rope(width=None) if model.d_head % 2:
             return [
@@ -118,6 +123,18 @@ def _position_errors(cfg: Root) -> list[str]:
             ]
         case _:
             return []
+
+
+def _latent_errors(attention: MLA, posenc: PosEnc) -> list[str]:
+    """What MLA cannot be combined with."""
+    errors = list[str]()
+    if attention.qk_norm:
+        errors.append("attention.qk_norm=true: attention=mla normalises its latent instead.")
+    if isinstance(posenc, Rope) and attention.d_rope % 2:
+        errors.append(f"attention.d_rope={attention.d_rope}: posenc={posenc.name} rotates pairs and needs it even.")
+    if isinstance(posenc, Rope) and posenc.width not in (None, attention.d_rope):
+        errors.append(f"posenc.width={posenc.width}: attention=mla rotates its d_rope={attention.d_rope} dimensions.")
+    return errors
 
 
 def _budget(cfg: Root) -> int:
@@ -168,4 +185,6 @@ def settle(cfg: Root) -> Root:
     if trainer.steps is None:
         assert trainer.epochs is not None
         trainer = replace(trainer, steps=max(1, round(trainer.epochs * steps_per_epoch(cfg))))
+    if isinstance(posenc, Rope) and isinstance(attention, MLA):
+        posenc = replace(posenc, width=attention.d_rope)
     return replace(cfg, ffn=ffn, attention=attention, posenc=posenc, trainer=replace(trainer, epochs=None))

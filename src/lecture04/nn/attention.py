@@ -5,13 +5,14 @@ Shapes: B batch, T queries, S keys, H query heads, G key and value heads, D d_mo
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lecture04 import config
 from lecture04.nn.kv_cache import KVCache
-from lecture04.nn.posenc import PosEnc
+from lecture04.nn.posenc import PosEnc, ShawLayer
 from lecture04.registry import register
 
 
@@ -56,7 +57,7 @@ class Attention(nn.Module):
     ) -> None:
         super().__init__()
         assert options.n_kv_heads is not None, "settle the config first"
-        self.d_head, self.group = model.d_head, model.n_heads // options.n_kv_heads
+        self.d_head = model.d_head
         self.scale = model.d_head**-0.5 if options.scale is None else options.scale
         d_q, d_kv = model.n_heads * model.d_head, options.n_kv_heads * model.d_head
         self.q = nn.Linear(model.d_model, d_q, bias=options.bias)
@@ -85,30 +86,36 @@ class Attention(nn.Module):
         if cache is not None:
             cache = cache.append(k_BGSK, v_BGSK)
             k_BGSK, v_BGSK = cache.k, cache.v
-        attend = self.fused if self.is_fused else self.explicit
+        attend = partial(fused if self.is_fused else explicit, scale=self.scale, relative=self.relative)
         y_BHTK = attend(q_BHTK, k_BGSK, v_BGSK, sight)
         return self.output(y_BHTK.transpose(1, 2).flatten(2)), cache
 
-    def fused(self, q_BHTK: Tensor, k_BGSK: Tensor, v_BGSK: Tensor, sight: Sight) -> Tensor:
-        """The attention by torch's fused kernel."""
-        return F.scaled_dot_product_attention(
-            q_BHTK,
-            k_BGSK,
-            v_BGSK,
-            attn_mask=sight.mask,
-            is_causal=sight.is_causal,
-            scale=self.scale,
-            enable_gqa=self.group > 1,
-        )
 
-    def explicit(self, q_BHTK: Tensor, k_BGSK: Tensor, v_BGSK: Tensor, sight: Sight) -> Tensor:
-        """The attention written out, where positions are learned in the scores or enter the values."""
-        assert sight.mask is not None
-        k_BHSK, v_BHSK = (t.repeat_interleave(self.group, dim=1) for t in (k_BGSK, v_BGSK))
-        scores_BHTS = q_BHTK @ k_BHSK.mT
-        if self.relative is None:
-            return (self.scale * scores_BHTS + sight.mask).softmax(-1) @ v_BHSK
-        index = self.relative.index(sight.pos_q, sight.pos_k)
-        scores_BHTS = scores_BHTS + self.relative.score(q_BHTK, index)
-        weights_BHTS = (self.scale * scores_BHTS + sight.mask).softmax(-1)
-        return weights_BHTS @ v_BHSK + self.relative.value(weights_BHTS, index)
+def fused(
+    q_BHTK: Tensor, k_BGSK: Tensor, v_BGSV: Tensor, sight: Sight, *, scale: float, relative: ShawLayer | None
+) -> Tensor:
+    """softmax(scale q k^T + mask) v by torch's fused kernel, y_BHTV. Values may be of another width than keys."""
+    return F.scaled_dot_product_attention(
+        q_BHTK,
+        k_BGSK,
+        v_BGSV,
+        attn_mask=sight.mask,
+        is_causal=sight.is_causal,
+        scale=scale,
+        enable_gqa=k_BGSK.shape[1] < q_BHTK.shape[1],
+    )
+
+
+def explicit(
+    q_BHTK: Tensor, k_BGSK: Tensor, v_BGSV: Tensor, sight: Sight, *, scale: float, relative: ShawLayer | None
+) -> Tensor:
+    """The same written out, where positions are learned in the scores or enter the values."""
+    assert sight.mask is not None
+    group = q_BHTK.shape[1] // k_BGSK.shape[1]
+    k_BHSK, v_BHSV = (t.repeat_interleave(group, dim=1) for t in (k_BGSK, v_BGSV))
+    scores_BHTS = q_BHTK @ k_BHSK.mT
+    if relative is None:
+        return (scale * scores_BHTS + sight.mask).softmax(-1) @ v_BHSV
+    index = relative.index(sight.pos_q, sight.pos_k)
+    weights_BHTS = (scale * (scores_BHTS + relative.score(q_BHTK, index)) + sight.mask).softmax(-1)
+    return weights_BHTS @ v_BHSV + relative.value(weights_BHTS, index)
