@@ -39,7 +39,7 @@ parts: $(READY)  ## every part with what it is and where it comes from
 	@$(BIN)/python -m lecture04.shelf
 
 test: $(READY)  ## the tests, in under 5 minutes
-	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile
+	$(BIN)/python -m pytest -m "not slow" -n logical --dist loadfile
 
 test-slow: $(READY)  ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow

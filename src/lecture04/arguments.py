@@ -1,9 +1,13 @@
 """The command line's overrides, looked at before Hydra does: for what Hydra would take without a word, or misname."""
 
-import re
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
+
+from lecture04.config import Root
 from lecture04.errors import nearest
 
 CONF = Path(__file__).parents[2] / "conf"
@@ -28,17 +32,15 @@ def overrides(arguments: Sequence[str]) -> list[str]:
 
 def groups() -> dict[str, list[str]]:
     """The groups of conf/ that every run needs one choice of, with their choices."""
-    optional = {"recipe", "hydra"}
-    found = {path.name: sorted(p.stem for p in path.glob("*.yaml")) for path in CONF.iterdir() if path.is_dir()}
-    return {name: choices for name, choices in sorted(found.items()) if name not in optional}
+    filled = [f.name for f in fields(Root) if (CONF / f.name).is_dir()]
+    return {name: sorted(path.stem for path in (CONF / name).glob("*.yaml")) for name in filled}
 
 
 def complaint(override: str) -> str | None:
     """One sentence on what is wrong with an override, or None; what Hydra says well is left to it."""
     key, equals, value = override.partition("=")
     if override.startswith("~"):
-        name = key.removeprefix("~")
-        return f"{override}: {name} is part of every run and cannot be taken away." if name in groups() else None
+        return None if key.startswith("~hydra") else f"{override}: nothing can be taken away from a run's settings."
     if not equals:
         return f"{override}: not an override; write GROUP=CHOICE or SETTING=VALUE."
     if not key.strip("+"):
@@ -48,14 +50,29 @@ def complaint(override: str) -> str | None:
     group, _, field = key.partition(".")
     if field == "name" and group in groups():
         return f"{override}: a part is chosen with its options; write {group}={value}."
-    if key not in groups():
-        return None
-    if value.startswith(("[", "{")):
-        among = value.strip("[]{}")
-        return f"{override}: one {key} a run; to compare several, python train.py -m {key}={among}"
-    if re.search(r"(^|,)\s*(null)?\s*(,|$)", value):
-        return f"{override}: every run needs one choice of {key}." + nearest("", groups()[key])
+    if "@" in key:
+        return f"{override}: a part has one place; write {key.partition('@')[0]}={value}."
+    if key in groups() and value.startswith("["):
+        return f"{override}: one {key} a run; to compare several, python train.py -m {key}={value.strip('[]')}"
+    if key in groups() and not _are_names(value):
+        return f"{override}: every run needs one choice of {key}, by its name." + nearest("", groups()[key])
+    if key == "sweeps" and "," in value:
+        return f"{override}: one sweep at a time."
+    is_group = "/" in key or key in ("schema", "sweeps", *(path.name for path in CONF.iterdir()))
+    if is_group and not _are_names(value):
+        return f"{override}: {key} takes one choice, by its name; for none, leave {key}= away."
     return None
+
+
+def _are_names(value: str) -> bool:
+    """Whether Hydra reads texts; at a number, null or list in a group's place it would fail without a sentence."""
+    try:
+        override = OverridesParser.create().parse_override(f"x={value}")
+    except HydraException:
+        return True  # no override at all: Hydra says so itself
+    if override.is_sweep_override():
+        return "(" in value or all(map(_are_names, value.split(",")))
+    return isinstance(override.value(), str) and override.value() not in ("", "???")
 
 
 def complaints(arguments: Sequence[str]) -> list[str]:

@@ -110,6 +110,6 @@ def entry() -> None:
         print(shelf.help_text())  # Hydra's own would list its groups, in seconds
         return
     sys.argv[1:] = arguments.multirun_last(sys.argv[1:])
-    if bad := arguments.complaints(sys.argv[1:]):
+    if bad := arguments.complaints(sys.argv[1:]) + sweep_files.complaints(sys.argv[1:]):
         sys.exit("\n".join(bad))
     errors.run(main)

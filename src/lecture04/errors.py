@@ -2,18 +2,13 @@
 
 import difflib
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf import Container, DictConfig, OmegaConf
-from omegaconf.errors import (
-    ConfigAttributeError,
-    ConfigKeyError,
-    InterpolationKeyError,
-    OmegaConfBaseException,
-    ValidationError,
-)
+from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
 
 class UserError(Exception):
@@ -24,7 +19,7 @@ def nearest(name: object, choices: Iterable[str]) -> str:
     """ "Did you mean ...? Choices: ..." for a name that is none of the choices."""
     choices = list(choices)
     hit = difflib.get_close_matches(str(name), choices, n=1)
-    return (f" Did you mean {hit[0]}?" if hit else "") + f" Choices: {', '.join(choices)}."
+    return (f" Did you mean {hit[0]}?" if hit else "") + (f" Choices: {', '.join(choices)}." if choices else "")
 
 
 def explain(error: BaseException) -> str:
@@ -34,16 +29,41 @@ def explain(error: BaseException) -> str:
         return f"{group}={name}: there is no such choice." + nearest(name, error.options)
     if isinstance(error, OverrideParseException):
         return f"{error.override}: not an override; write GROUP=CHOICE or SETTING=VALUE ({_first_line(error)})."
-    cause: BaseException | None = error
+    if several := re.match(r"(?:Ambiguous value for argument|Sweep parameters) '(.*)'", _first_line(error)):
+        return f"{several[1]}: several values; add -m to compare them."
+    typed, cause = "", error
     while cause is not None and not isinstance(cause, OmegaConfBaseException):
-        cause = cause.__cause__
+        said = re.search(r"(?:Error merging override |To append to your config use \+)(.*)", str(cause))
+        typed, cause = typed or (said[1] if said else ""), cause.__cause__
+    if cause is None or not (typed or cause.full_key):
+        return _first_line(error) + "."
     if isinstance(cause, ConfigKeyError | ConfigAttributeError) and cause.parent_node is not None:
-        return f"{cause.full_key}: no such setting." + _nearest_setting(str(cause.key), cause.parent_node)
-    if isinstance(cause, InterpolationKeyError):
-        return f"{cause.full_key}: {_first_line(cause)}."
-    if isinstance(cause, ValidationError):
-        return f"{cause.full_key}: {_first_line(cause)}."
-    return _first_line(error)
+        key = str(cause.full_key)
+        missing = typed if typed.startswith(f"{key}=") else key
+        return f"{missing}: no such setting." + _nearest_setting(str(cause.key), cause.parent_node)
+    return f"{typed or cause.full_key}: {_reason(cause)}"
+
+
+# What OmegaConf says in terms of Python, and how it is said here.
+PLAINLY = (
+    (r"Value .* could not be converted to Integer", "must be a whole number"),
+    (r"Value .* could not be converted to Float", "must be a number"),
+    (r"Value .* is not a valid bool.*", "must be true or false"),
+    (r".* is not Optional", "cannot be null"),
+    (r"Invalid value assigned: .* is not a ListConfig.*", "must be a list"),
+    (r"Value '(.*)' \(str\) is incompatible with type hint 'typing.List.*", r"must be a list; write [\1]"),
+    (r"Key (.*) \(.*\) is incompatible with \(str\)", r"must be a text; write '\1' in quotes"),
+)
+
+
+def _reason(error: OmegaConfBaseException) -> str:
+    text = _first_line(error)
+    if choice := re.fullmatch(r"Invalid value '(.*)', expected one of \[(.*)\]", text):
+        return "there is no such choice." + nearest(choice[1], choice[2].split(", "))
+    for theirs, ours in PLAINLY:
+        if said := re.fullmatch(theirs, text):
+            return said.expand(ours) + "."
+    return f"{text}."
 
 
 def _first_line(error: BaseException) -> str:

@@ -15,7 +15,7 @@ from hydra.errors import HydraException
 
 from lecture04.arguments import complaint
 from lecture04.config import Design, Sweep
-from lecture04.errors import UserError
+from lecture04.errors import UserError, explain
 
 IsGroup = Callable[[str], bool]
 Lines = dict[str, str]  # key -> the override as it was typed
@@ -44,22 +44,39 @@ def asked(overrides: Sequence[Override]) -> Asked:
     for o in overrides:
         key = o.get_key_element()
         if key == "seed":
-            seeds = _seeds(list(o.sweep_string_iterator()) if o.is_sweep_override() else [str(o.value())])
+            seeds = _seeds(_values(o) if o.is_sweep_override() else (str(o.value()),))
         elif o.is_sweep_override():
-            axes[key] = tuple(o.sweep_string_iterator())
+            axes[key] = _values(o)
         elif key != "sweeps" and not key.startswith("sweep."):
             assert o.input_line is not None
             fixed[key] = o.input_line
     return Asked(fixed, axes, seeds)
 
 
-def _seeds(texts: list[str]) -> tuple[int, ...]:
+def _values(override: Override) -> tuple[str, ...]:
+    """The values of a swept key, each once and each well formed."""
+    try:
+        values = tuple(map(str, override.sweep_string_iterator()))
+    except (HydraException, ValueError) as e:
+        raise UserError(f"{override.input_line}: {e}.") from e
+    if not values:
+        raise UserError(f"{override.input_line}: no value stands there.")
+    key = override.get_key_element()
+    if wrong := [text for value in values if (text := complaint(f"{key}={value}"))]:
+        raise UserError("\n".join(wrong))
+    if twice := [value for value in values if values.count(value) > 1]:
+        raise UserError(f"{override.input_line}: {twice[0]} stands there twice.")
+    return values
+
+
+def _seeds(texts: tuple[str, ...]) -> tuple[int, ...]:
     for text in texts:
         if not re.fullmatch(r"\d+", text):
             raise UserError(f"seed={text}: a seed is a whole number, 0 or more.")
-    if len(set(texts)) < len(texts):
+    seeds = tuple(map(int, texts))
+    if len(set(seeds)) < len(seeds):
         raise UserError(f"seed={','.join(texts)}: a seed stands there twice.")
-    return tuple(map(int, texts))
+    return seeds
 
 
 def plain_rows(ask: Asked, is_group: IsGroup) -> list[Row]:
@@ -115,12 +132,12 @@ def _add(total: Lines, new: Lines, is_group: IsGroup) -> Lines:
 def _parse(where: str, lines: Iterable[str]) -> Lines:
     parsed = Lines()
     for line in lines:
+        if wrong := complaint(line):
+            raise UserError(f"{where}: {wrong}")
         try:
             (override,) = OverridesParser.create().parse_overrides([line])
         except HydraException as e:
-            raise UserError(f"{where}: {line!r} is not an override: {str(e).splitlines()[0]}") from e
-        if wrong := complaint(line):
-            raise UserError(f"{where}: {wrong}")
+            raise UserError(f"{where}: {explain(e)}") from e
         key = override.get_key_element()
         if override.is_sweep_override() or key == "seed" or key.startswith(("sweep", "hydra")):
             raise UserError(
