@@ -92,8 +92,8 @@ SINGLE = [
     typed("seed=abc", "seed=abc: must be a whole number."),
     # Out of bounds.
     typed("optim.lr=-1", "optim.lr=-1.0: must be above 0."),
-    typed("optim.lr=nan", "optim.lr=nan: must be above 0."),
-    typed("optim.lr=inf", "optim.lr=inf: must be above 0."),
+    typed("optim.lr=nan", "optim.lr=nan: must be finite and above 0."),
+    typed("optim.lr=inf", "optim.lr=inf: must be finite and above 0."),
     typed("trainer.steps=0", "trainer.steps=0: must be at least 1."),
     typed("trainer.epochs=null", "trainer.steps=null, trainer.epochs=null"),
     typed("seed=-1", "seed=-1: must be at least 0."),

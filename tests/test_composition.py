@@ -40,6 +40,7 @@ SETTINGS = sorted(leaves(Root, "").union(*(leaves(node, f"{f}.") for (f, _), nod
 
 VISIBLE = st.characters(exclude_categories=("C", "Zl", "Zp"))  # no control characters, no line breaks
 NUMBERS = ["0", "1", "2", "3", "4", "16", "64", "100", "-1", "0.5", "1e-3", "-0.0", "1_000", "0x10", "1000000", "1e18"]
+NUMBERS += ["1" + "0" * 30, "1" + "0" * 400, "1e307"]
 ODD = [
     "",
     " ",

@@ -43,6 +43,8 @@ def complaint(override: str) -> str | None:
         return None if key.startswith("~hydra") else f"{override}: nothing can be taken away from a run's settings."
     if not equals:
         return f"{override}: not an override; write GROUP=CHOICE or SETTING=VALUE."
+    if len(value) > 300 and value.lstrip("-").isdigit():
+        return f"{key}: a number of {len(value)} digits is too large."
     if not key.strip("+"):
         return f"{override}: nothing is named; write GROUP=CHOICE or SETTING=VALUE."
     if key.startswith("+") and not key.startswith(("+hydra", "++hydra")):

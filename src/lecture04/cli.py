@@ -1,6 +1,9 @@
 """`python train.py`: the only place where a DictConfig exists. Hydra composes, we check, settle and hand on."""
 
+import logging
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -73,6 +76,18 @@ def register() -> None:
 register()
 
 
+@contextmanager
+def warnings_on_stderr() -> Iterator[None]:
+    """A run's log is a file; what a user must see at once goes to the terminal as well."""
+    handler = logging.StreamHandler()
+    handler.setLevel(logging.WARNING)
+    logging.getLogger().addHandler(handler)
+    try:
+        yield
+    finally:
+        logging.getLogger().removeHandler(handler)
+
+
 @hydra.main(version_base="1.3", config_path=str(ROOT / "conf"), config_name="config")
 def main(cfg: DictConfig) -> None:
     """One run: what `python train.py` does, and each job of a sweep."""
@@ -86,7 +101,9 @@ def main(cfg: DictConfig) -> None:
     asked = [line for line in here.overrides.task if not line.startswith("origin.")]
     command = " ".join(["python train.py", *map(sweep_files.quoted, asked)])
     alone = here.mode is RunMode.RUN
-    if alone and not record.is_complete(evaluation_key(run)):
+    with warnings_on_stderr():  # of records that are set aside; later ones would tear the progress bar
+        complete = record.is_complete(evaluation_key(run))
+    if alone and not complete:
         probe = ModeProbe(run.logger.name)
         from lecture04 import job, screen  # torch takes its two seconds while W&B is asked
 

@@ -236,7 +236,7 @@ class Trainer:
     """
 
     steps: int | None = bounded(None, at_least=1)
-    epochs: float | None = bounded(6.0, above=0)
+    epochs: float | None = bounded(6.0, above=0, below=1e9)
     batch_size: int = bounded(32, at_least=1)
     threads: int = bounded(1, at_least=1)
     log_every: int = bounded(50, at_least=1)

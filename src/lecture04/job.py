@@ -51,8 +51,9 @@ def run(cfg: Root, record: Record, *, command: str, progress: Progress) -> None:
             return
         try:
             corpus = load_corpus(cfg)
-            if record.status().is_result:
-                metrics = evaluate(checkpoint.load(cfg, record.folder), corpus, cfg)
+            kept = checkpoint.load_sound(cfg, record.folder) if record.status().is_result else None
+            if kept:
+                metrics = evaluate(kept, corpus, cfg)
             else:
                 with mirror(cfg) as watcher:
                     _train(cfg, record, corpus, command, progress, watcher)

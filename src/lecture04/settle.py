@@ -9,6 +9,9 @@ from lecture04.config import MLA, SGD, T5, Garden, Learned, Match, PosEnc, Root,
 # Facts of the Garden World, held to data/garden.py by a test: importing it would load numpy on every command.
 GARDEN_VOCAB, GARDEN_MAX_LEN = 92, 64
 
+LARGEST = 1e15
+"""What no count of a run comes near; sizes beyond it could not be computed with."""
+
 MISMATCH_WARNING = 0.02
 """The share of parameters off the matched number from which on a table says so."""
 
@@ -51,25 +54,34 @@ def _bound_errors(settings: object, path: str) -> list[str]:
 
 def _unmet(value: float, *, at_least: float | None, above: float | None, below: float | None) -> str:
     """What the value should be and is not; empty where it is."""
+    is_count = isinstance(value, int)
+    is_sane = abs(value) < LARGEST if is_count else math.isfinite(value)
     within = (
-        math.isfinite(value)
+        is_sane
         and (at_least is None or value >= at_least)
         and (above is None or value > above)
         and (below is None or value < below)
     )
     parts = [f"at least {at_least}"] * (at_least is not None)
     parts += [f"above {above}"] * (above is not None) + [f"below {below}"] * (below is not None)
-    return "" if within else " and ".join(parts) or "a finite number"
+    if within:
+        return ""
+    if is_sane:
+        return " and ".join(parts)
+    return f"less than {LARGEST:.0e}" if is_count else " and ".join(["finite", *parts])
+
+
+def _divisors(n: int) -> str:
+    """What divides a number, as choices; of a large one the small ones."""
+    return f"Choices: {', '.join(str(i) for i in range(1, min(n, 1024) + 1) if n % i == 0)}."
 
 
 def _shape_errors(cfg: Root) -> list[str]:
     """Errors between fields; the single fields are known to be sound."""
     model, errors = cfg.model, list[str]()
     if model.d_model % model.n_heads:
-        divisors = [n for n in range(1, model.d_model + 1) if model.d_model % n == 0]
         errors.append(
-            f"model.n_heads={model.n_heads}: must divide model.d_model={model.d_model}. "
-            f"Choices: {', '.join(map(str, divisors))}."
+            f"model.n_heads={model.n_heads}: must divide model.d_model={model.d_model}. {_divisors(model.d_model)}"
         )
         return errors
     own = counts.fact("attention", cfg.attention.name, "n_kv_heads", model.n_heads)
@@ -77,10 +89,8 @@ def _shape_errors(cfg: Root) -> list[str]:
     if n_kv is not None and not grouped and n_kv != own:
         errors.append(f"attention.n_kv_heads={n_kv}: {cfg.attention.name} has {own}; choose attention=gqa to set it.")
     elif n_kv is not None and model.n_heads % n_kv:
-        divisors = [n for n in range(1, model.n_heads + 1) if model.n_heads % n == 0]
         errors.append(
-            f"attention.n_kv_heads={n_kv}: must divide model.n_heads={model.n_heads}. "
-            f"Choices: {', '.join(map(str, divisors))}."
+            f"attention.n_kv_heads={n_kv}: must divide model.n_heads={model.n_heads}. {_divisors(model.n_heads)}"
         )
     errors += _position_errors(cfg)
     if isinstance(cfg.optim, SGD) and cfg.optim.nesterov and not cfg.optim.momentum:

@@ -57,11 +57,27 @@ def test_a_line_that_is_being_written_does_not_count(record):
     assert record.last_step() == 20
 
 
-@pytest.mark.parametrize("torn", ["", '{"status": "fini', "[1, 2"])
+@pytest.mark.parametrize(
+    "torn",
+    [
+        *("", '{"status": "fini', "[1, 2", "3", "[]", "null", "{}"),
+        *('{"status": "bogus"}', '{"status": "finished"}', '{"status": "finished", "metrics": 3}'),
+    ],
+)
 def test_a_torn_summary_is_set_aside_and_said(record, caplog, torn):
     (record.folder / "summary.json").write_text(torn)
     assert record.status() is Status.missing
     assert (record.folder / "summary.json.unreadable").exists()
+    assert "could not be read" in caplog.text
+
+
+@pytest.mark.parametrize("torn", ["", "[]", "{}", '{"metrics": 3}', '{"metrics": {"a": 1}'])
+def test_a_torn_evaluation_is_set_aside_and_said(record, cfg, caplog, torn):
+    record.finish(Status.finished, cfg, "", metrics={})
+    record.write_evaluation("key", {"metrics": {}})
+    (record.folder / "evals" / "key.json").write_text(torn)
+    assert not record.is_complete("key")
+    assert (record.folder / "evals" / "key.json.unreadable").exists()
     assert "could not be read" in caplog.text
 
 
@@ -103,13 +119,13 @@ def test_a_run_of_other_code_stands_in_only_where_asked_for(compose, tmp_path):
     other = Record(tmp_path / "runs" / f"x-{fingerprint(cfg).config}-000000")
     other.folder.mkdir(parents=True)
     assert find(lax).folder.name == run_name(cfg), "an unfinished run stands for nothing"
-    other.finish(Status.finished, cfg, "")
+    other.finish(Status.finished, cfg, "", metrics={})
     assert find(cfg).folder.name == run_name(cfg)
     assert find(lax) == other
     assert is_other_code(other, lax)
     own = find(cfg)
     own.folder.mkdir()
-    own.finish(Status.finished, cfg, "")
+    own.finish(Status.finished, cfg, "", metrics={})
     assert find(lax) == own, "a run of the same code comes first"
     assert not is_other_code(own, lax)
 

@@ -68,3 +68,16 @@ def test_another_models_checkpoint_is_an_error(small, tmp_path, other):
 def test_no_checkpoint_is_an_error(small, tmp_path):
     with pytest.raises(FileNotFoundError):
         checkpoint.load(small(), tmp_path)
+
+
+def test_a_torn_checkpoint_is_set_aside_and_counts_as_none(small, tmp_path, caplog):
+    cfg = small()
+    assert checkpoint.load_sound(cfg, tmp_path) is None
+    checkpoint.save(build(cfg), tmp_path)
+    assert checkpoint.load_sound(cfg, tmp_path) is not None
+    path = tmp_path / checkpoint.NAME
+    path.write_bytes(path.read_bytes()[:-100])
+    assert checkpoint.load_sound(cfg, tmp_path) is None
+    assert not path.exists()
+    assert (tmp_path / f"{checkpoint.NAME}.unreadable").exists()
+    assert "could not be read" in caplog.text

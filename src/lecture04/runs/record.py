@@ -15,6 +15,7 @@ import json
 import logging
 import math
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -51,7 +52,7 @@ class Record:
 
     def summary(self) -> dict[str, Any]:
         """How the training ended; empty where it has not ended."""
-        return read_json(self.folder / "summary.json") or {}
+        return read_json(self.folder / "summary.json", _is_summary) or {}
 
     def status(self) -> Status:
         """What the summary says; missing where there is none."""
@@ -59,7 +60,7 @@ class Record:
 
     def evaluation(self, key: str) -> dict[str, Any]:
         """The evaluation under a key: {"metrics": ...} or {"error": ...}; empty where it was not made."""
-        return read_json(self.folder / "evals" / f"{key}.json") or {}
+        return read_json(self.folder / "evals" / f"{key}.json", _is_evaluation) or {}
 
     def is_complete(self, key: str) -> bool:
         """Whether there is nothing to do: trained, and evaluated under this key."""
@@ -164,17 +165,33 @@ def is_other_code(record: Record, cfg: Root) -> bool:
     return not record.folder.name.endswith(str(fingerprint(cfg)))
 
 
-def read_json(path: Path) -> dict[str, Any] | None:
-    """A JSON file's content, None where there is none. What cannot be read is set aside by name, and said."""
+def read_json(path: Path, is_sound: Callable[[Any], bool] = lambda content: True) -> dict[str, Any] | None:
+    """A JSON file's content, None where there is none.
+
+    What cannot be read, or is not what it should be, is set aside under another name and said: it counts for nothing.
+    """
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except ValueError:
-        aside = path.with_name(path.name + ".unreadable")
-        path.replace(aside)
-        log.warning("%s could not be read; it lies now at %s and does not count.", path, aside)
-        return None
+        content = None
+    if isinstance(content, dict) and is_sound(content):
+        return content
+    aside = path.with_name(path.name + ".unreadable")
+    path.replace(aside)
+    log.warning("%s could not be read; it lies now at %s and does not count.", path, aside)
+    return None
+
+
+def _is_summary(content: dict[str, Any]) -> bool:
+    status = content.get("status")
+    has_metrics = isinstance(content.get("metrics"), dict)
+    return status in set(Status) and (has_metrics or not Status(status).is_result)
+
+
+def _is_evaluation(content: dict[str, Any]) -> bool:
+    return isinstance(content.get("metrics"), dict) or isinstance(content.get("error"), str)
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -1,11 +1,15 @@
 """A model's parameters on disk: safetensors, by the names of the parameters."""
 
+import logging
 from pathlib import Path
 
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from lecture04 import config
 from lecture04.nn.model import LanguageModel
+
+log = logging.getLogger(__name__)
 
 NAME = "checkpoint.safetensors"
 
@@ -15,6 +19,19 @@ def save(model: LanguageModel, folder: Path) -> None:
     part = folder / f"{NAME}.part"
     save_file(model.state_dict(), part)
     part.replace(folder / NAME)
+
+
+def load_sound(cfg: config.Root, folder: Path) -> LanguageModel | None:
+    """As `load`; a file that is torn is set aside under another name and said, and counts as none."""
+    try:
+        return load(cfg, folder)
+    except FileNotFoundError:
+        return None
+    except SafetensorError as e:
+        aside = folder / f"{NAME}.unreadable"
+        (folder / NAME).replace(aside)
+        log.warning("%s could not be read (%s); it lies now at %s.", folder / NAME, e, aside)
+        return None
 
 
 def load(cfg: config.Root, folder: Path) -> LanguageModel:
