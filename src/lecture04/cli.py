@@ -14,7 +14,6 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.experimental.callback import Callback
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
-from omegaconf.errors import OmegaConfBaseException
 
 from lecture04 import arguments, config, errors, settle, shelf, sweep_files
 
@@ -51,15 +50,10 @@ class Check(Callback):
     """Every error of a single run's config, before its folder is made (a sweep checks its rows by itself)."""
 
     def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
-        """Exit with the errors; Hydra would turn any other exception into a warning."""
-        try:
-            if rows := config.sweep.rows:
-                sys.exit(f"sweeps={config.sweep.name} is a table of {len(rows)} rows: add -m to run it.")
-            settled(config)
-        except errors.UserError as e:
-            sys.exit(str(e))
-        except OmegaConfBaseException as e:
-            sys.exit(errors.explain(e))
+        """Exit with the errors."""
+        if rows := config.sweep.rows:
+            sys.exit(f"sweeps={config.sweep.name} is a table of {len(rows)} rows: add -m to run it.")
+        errors.or_exit(lambda: settled(config))
 
 
 def register() -> None:

@@ -91,6 +91,19 @@ def _leaves(node: DictConfig, path: str) -> Iterator[str]:
             yield f"{path}{name}"
 
 
+def or_exit(check: Callable[[], object]) -> None:
+    """Call a check; what the user got wrong ends the program with its sentences.
+
+    For Hydra's callbacks, whose other exceptions it turns into warnings.
+    """
+    try:
+        check()
+    except UserError as e:
+        sys.exit(str(e))
+    except OmegaConfBaseException as e:
+        sys.exit(explain(e))
+
+
 def run(main: Callable[[], object]) -> None:
     """Call a command's main function; what the user got wrong ends it with one sentence and exit code 1."""
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises instead of printing a trimmed traceback of its own

@@ -10,7 +10,6 @@ from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig
-from omegaconf.errors import OmegaConfBaseException
 
 from lecture04 import arguments, cli, errors, registry, settle
 from lecture04.probes import options
@@ -44,13 +43,8 @@ class Check(Callback):
     """Every error of the config, before its folder is made."""
 
     def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
-        """Exit with the errors; Hydra would turn any other exception into a warning."""
-        try:
-            settled(config)
-        except errors.UserError as e:
-            sys.exit(str(e))
-        except OmegaConfBaseException as e:
-            sys.exit(errors.explain(e))
+        """Exit with the errors."""
+        errors.or_exit(lambda: settled(config))
 
 
 def register() -> None:
