@@ -357,7 +357,7 @@ def test_a_torn_record_is_set_aside_and_said(torn):
 def test_what_a_torn_record_held_is_done_again_and_the_table_is_the_same(torn):
     before, again, _, files, checkpoints = torn
     assert before.returncode == again.returncode == 0, again.stderr
-    assert "2 there, 2 to do" in again.stderr
+    assert "2 there, 1 to train, 1 to evaluate" in again.stderr
     assert "Traceback" not in again.stderr
     assert again.stdout == before.stdout
     assert all(json.loads(file.read_text()) for file in files)

@@ -79,4 +79,6 @@ def _are_names(value: str) -> bool:
 
 def complaints(arguments: Sequence[str]) -> list[str]:
     """What is wrong with a command line, a sentence each."""
-    return [text for override in overrides(arguments) if (text := complaint(override))]
+    both = {"-m", "--multirun"} & set(arguments) and {"-c", "--cfg", "-i", "--info"} & set(arguments)
+    alone = ["--cfg shows the settings of a single run; leave -m away."] if both else []
+    return alone + [text for override in overrides(arguments) if (text := complaint(override))]

@@ -112,7 +112,7 @@ def main(cfg: DictConfig) -> None:
             raise  # the launcher goes on with the other jobs, and the sweeper reads the record
         sys.exit(f"The run failed: {type(e).__name__}: {e}\nIts traceback: {record.folder / 'train.log'}")
     if alone:
-        screen.print_run(run, record)
+        screen.print_run(run, record, was_there=complete)
 
 
 def entry() -> None:

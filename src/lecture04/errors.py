@@ -10,6 +10,8 @@ from hydra.errors import HydraException, MissingConfigException, OverrideParseEx
 from omegaconf import Container, DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
+from lecture04.registry import names
+
 
 class UserError(Exception):
     """Something that the user can mend; its text is the whole message."""
@@ -26,6 +28,8 @@ def explain(error: BaseException) -> str:
     """The sentence for an error of Hydra's or OmegaConf's."""
     if isinstance(error, MissingConfigException) and error.options is not None:
         group, _, name = (error.missing_cfg_file or "").rpartition("/")
+        if name in names(group):
+            return f"{group}={name}: its class is registered, but conf/{group}/{name}.yaml is missing."
         return f"{group}={name}: there is no such choice." + nearest(name, error.options)
     if isinstance(error, OverrideParseException):
         return f"{error.override}: not an override; write GROUP=CHOICE or SETTING=VALUE ({_first_line(error)})."
@@ -52,6 +56,7 @@ PLAINLY = (
     (r".* is not Optional", "cannot be null"),
     (r"Invalid value assigned: .* is not a ListConfig.*", "must be a list"),
     (r"Value '(.*)' \(str\) is incompatible with type hint 'typing.List.*", r"must be a list; write [\1]"),
+    (r"'DictConfig' is incompatible with type hint.*", "must be a list of overrides; write [GROUP=CHOICE, ...]"),
     (r"Key (.*) \(.*\) is incompatible with \(str\)", r"must be a text; write '\1' in quotes"),
 )
 
@@ -76,6 +81,8 @@ def _nearest_setting(key: str, parent: Container) -> str:
     if not isinstance(parent, DictConfig):
         return ""
     beside = [str(name) for name in parent if name != "hydra"]
+    if "seed" in beside:  # the top: recipes and sweep files are chosen there too
+        beside += ["recipe", "sweeps"]
     deeper = [path for path in _leaves(parent, "") if path.rpartition(".")[2] == key]
     return f" Did you mean {deeper[0]}?" + nearest("", beside) if deeper else nearest(key, beside)
 

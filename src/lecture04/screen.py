@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from lecture04.config import Root
 from lecture04.job import Progress
 from lecture04.runs.fingerprint import evaluation_key
-from lecture04.runs.record import Record, Status
+from lecture04.runs.record import Record, Status, is_other_code
 from lecture04.train.loop import Row
 
 
@@ -37,17 +37,19 @@ def run_progress(cfg: Root, *, show: bool) -> Iterator[Progress]:
         yield tick
 
 
-def print_run(cfg: Root, record: Record) -> None:
-    """What a run reached and where everything lies, on stdout."""
+def print_run(cfg: Root, record: Record, *, was_there: bool) -> None:
+    """What a run reached and where everything lies, on stdout; and whether it was there already."""
     m = record.metrics(evaluation_key(cfg))
     summary = record.summary()
     how = f"DIVERGED: {summary['why']}" if record.status() is Status.diverged else "finished"
+    if was_there:
+        print("there already, nothing trained" + (" (by other code: runs.reuse=config)" * is_other_code(record, cfg)))
     print(f"{how}, after {m['steps']:,} steps and {m['tokens']:,} tokens in {m['wall_seconds']:.0f} s, seed {cfg.seed}")
     for split in ("train", "val", "test"):
         nll, perplexity, excess = (m[f"{split}/{name}"] for name in ("nll", "ppl", "excess"))
         print(f"  {split:5s}  perplexity {perplexity:.3f}   {nll:.4f} nats a token, {excess:+.4f} over the true ones")
     print(
-        f"  possessives {m['possessive/accuracy']:.4f} of {m['possessive/n']:,} right, "
+        f"  pronouns {m['possessive/accuracy']:.4f} of {m['possessive/n']:,} right, "
         f"where the subject stands more than {cfg.eval.window} tokens back"
     )
     print(

@@ -5,6 +5,7 @@ from dataclasses import fields, is_dataclass, replace
 
 from lecture04 import counts
 from lecture04.config import MLA, SGD, T5, Garden, Learned, Match, PosEnc, Root, Rope
+from lecture04.registry import names
 
 # Facts of the Garden World, held to data/garden.py by a test: importing it would load numpy on every command.
 GARDEN_VOCAB, GARDEN_MAX_LEN = 92, 64
@@ -18,10 +19,23 @@ MISMATCH_WARNING = 0.02
 
 def validate(cfg: Root) -> list[str]:
     """Every error of a config, each as one sentence with the field, the value and what would do; empty when sound."""
+    if missing := _missing_classes(cfg):
+        return missing
     errors = _bound_errors(cfg, "")
     if cfg.trainer.steps is None and cfg.trainer.epochs is None:
         errors.append("trainer.steps=null, trainer.epochs=null: one of them must say how long to train.")
     return errors or _shape_errors(cfg)
+
+
+def _missing_classes(cfg: Root) -> list[str]:
+    """Parts that a YAML names and no class answers to: one that is half added."""
+    named = {f.name: getattr(getattr(cfg, f.name), "name", None) for f in fields(cfg)}
+    return [
+        f"{family}={name}: conf/{family}/{name}.yaml names it, but no class is registered as "
+        f'@register("{family}", "{name}"). Choices: {", ".join(names(family))}.'
+        for family, name in named.items()
+        if name and names(family) and name not in names(family)
+    ]
 
 
 def training_errors(cfg: Root) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from lecture04.runs.fingerprint import RUN_CODE, code_hash, evaluation_key, fingerprint, run_name
+from lecture04.source import statements
 
 SOURCE = '''
 """Feed-forward layers."""
@@ -73,6 +74,41 @@ def test_a_part_brings_the_registered_part_it_builds_on(hash_of):
     changed = SOURCE.replace("max(x, 0)", "max(x, 1)")
     assert hash_of(SOURCE, "relu2") != hash_of(changed, "relu2")
     assert hash_of(SOURCE, "gelu") == hash_of(changed, "gelu")
+
+
+MINE = """
+from torch import Tensor
+from lecture04.nn.ffn import Plain
+from lecture04.nn.helpers import double
+from lecture04.registry import register
+@register("ffn", "mine")
+class Mine(Plain):
+    def forward(self, x: Tensor):
+        return double(x)
+"""
+
+
+def test_a_part_in_a_file_of_its_own_changes_the_runs_that_chose_it_alone(tmp_path):
+    """As docs/add-a-part.md has it: a new file costs nobody else a run, nor does taking it away again."""
+    nn = tmp_path / "nn"
+    nn.mkdir()
+
+    def hashed(*chosen):
+        code_hash.cache_clear()
+        statements.cache_clear()
+        return code_hash(tmp_path, RUN_CODE, frozenset(("ffn", name) for name in chosen))
+
+    (nn / "ffn.py").write_text(SOURCE)
+    before = hashed("relu")
+    (nn / "mine.py").write_text(MINE)
+    (nn / "helpers.py").write_text("def double(x):\n    return 2 * x\n")
+    (nn / "empty.py").write_text("")
+    assert hashed("relu") == before
+    mine = hashed("mine")
+    assert mine != before
+    (nn / "helpers.py").write_text("def double(x):\n    return x + x\n")
+    assert hashed("mine") != mine, "what a part imports is executed with it"
+    assert hashed("relu") == before
 
 
 @pytest.mark.parametrize(

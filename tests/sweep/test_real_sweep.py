@@ -58,7 +58,7 @@ def test_a_finished_sweep_trains_nothing_and_prints_the_same_table(swept, train)
     before = {run: (run / "checkpoint.safetensors").stat().st_mtime_ns for run in runs(folder)}
     again = train(folder, *SWIGLU)
     assert again.stdout == done.stdout
-    assert "2 there, 0 to do" in again.stderr
+    assert "2 there, 0 to train" in again.stderr
     assert before == {run: (run / "checkpoint.safetensors").stat().st_mtime_ns for run in runs(folder)}
 
 

@@ -241,7 +241,7 @@ def test_asked_again_nothing_new_is_opened(swept, command):
     before = offline_folders(swept.folder)
     again = command(swept.folder, "-m", "ffn=relu,swiglu", "seed=0,1", root=swept.folder)
     assert again.returncode == 0, again.stderr
-    assert "4 there, 0 to do" in again.stderr
+    assert "4 there, 0 to train" in again.stderr
     assert offline_folders(swept.folder) == before
 
 

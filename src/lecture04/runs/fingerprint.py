@@ -19,8 +19,11 @@ from lecture04.config import Root
 from lecture04.registry import PACKAGE, registrations
 from lecture04.source import statements
 
-# What makes the parameters, and what reads them.
-RUN_CODE = ("nn/*.py", "data/*.py", "train/*.py")
+# Where a run begins; the files of its parts and whatever these import belong to it too. A file that nobody imports, of
+# parts that were not chosen, does not.
+RUN_CODE = ("nn/init.py", "train/loop.py")
+RUN_FOLDERS = ("nn", "data", "train")
+# What reads the parameters and changes none.
 EVALUATION_CODE = ("train/evaluate.py",)
 # Where and how a run is kept, watched and compared; none of it changes a parameter.
 NOT_PART_OF_A_RUN = ("logger", "paths", "runs", "sweep", "origin", "eval")
@@ -78,18 +81,18 @@ def fingerprint(cfg: Root) -> Fingerprint:
 
 def evaluation_key(cfg: Root) -> str:
     """The key of a run's evaluation: the eval config and the evaluation's code."""
-    return _digest([as_dict(cfg)["eval"], code_hash(PACKAGE, EVALUATION_CODE, frozenset())], 10)
+    code = [ast.unparse(node) for name in EVALUATION_CODE for node in statements(PACKAGE / name)]
+    return _digest([as_dict(cfg)["eval"], code], 10)
 
 
 @cache
-def code_hash(package: Path, patterns: tuple[str, ...], chosen: frozenset[tuple[str, str]]) -> str:
-    """A hash of the statements in these files, less docstrings, comments and the registered parts that nobody uses.
+def code_hash(package: Path, roots: tuple[str, ...], chosen: frozenset[tuple[str, str]]) -> str:
+    """A hash of the statements that a run executes, less docstrings, comments and the registered parts nobody uses.
 
-    A part that was chosen brings along the registered ones that it names (its base class, say).
+    `roots` are the files where it begins. A part that was chosen brings along the registered ones that it names (its
+    base class, say).
     """
-    skip = {path for pattern in EVALUATION_CODE if patterns is not EVALUATION_CODE for path in package.glob(pattern)}
-    files = sorted({path for pattern in patterns for path in package.glob(pattern)} - skip)
-    nodes = [node for file in files for node in statements(file)]
+    nodes = [node for file in _executed(package, roots, chosen) for node in statements(file)]
     parts: dict[str, ast.ClassDef | ast.FunctionDef] = {
         node.name: node for node in nodes if isinstance(node, ast.ClassDef | ast.FunctionDef) and registrations(node)
     }
@@ -102,6 +105,37 @@ def code_hash(package: Path, patterns: tuple[str, ...], chosen: frozenset[tuple[
         waiting += [parts[name] for name in named & parts.keys() - used]
     kept = [n for n in nodes if getattr(n, "name", None) not in parts or getattr(n, "name", None) in used]
     return _digest([ast.unparse(node) for node in kept], 6)
+
+
+def _executed(package: Path, roots: tuple[str, ...], chosen: frozenset[tuple[str, str]]) -> list[Path]:
+    """The files that a run executes: its roots, those that define its parts, and what these import, sorted."""
+    files = {path for folder in RUN_FOLDERS for path in (package / folder).glob("*.py")}
+    of_parts = {
+        file
+        for file in files
+        if any((family, name) in chosen for node in statements(file) for family, name, _ in registrations(node))
+    }
+    evaluation = {package / name for name in EVALUATION_CODE}
+    waiting = [*(package / root for root in roots if (package / root).exists()), *of_parts]
+    found: set[Path] = set()
+    while waiting:
+        file = waiting.pop()
+        if file not in found and file not in evaluation:
+            found.add(file)
+            waiting += [imported for imported in _imports(package, file) if imported in files]
+    return sorted(found)
+
+
+def _imports(package: Path, file: Path) -> list[Path]:
+    """The package's own files that a file imports, anywhere in it."""
+    names: list[str] = []
+    for node in (inner for statement in statements(file) for inner in ast.walk(statement)):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+    ours = [name.split(".")[1:] for name in names if name.startswith("lecture04.")]
+    return [package.joinpath(*parts).with_suffix(".py") for parts in ours]
 
 
 def run_name(cfg: Root) -> str:

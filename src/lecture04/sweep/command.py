@@ -42,20 +42,20 @@ def show(plan: Plan, launcher_config: Mapping[str, object]) -> None:
 
 def execute(plan: Plan, launcher: Launcher, arguments: Sequence[str]) -> int:
     """Launch what is missing and print the table. Returns the number of runs that failed."""
-    plan.folder.mkdir(parents=True, exist_ok=True)
     command = " ".join(["python train.py", *map(quoted, arguments)])
-    write_whole(plan.folder / "sweep.json", json.dumps(plan.manifest(command), indent=1) + "\n")
-    todo = len(missing(plan))
+    todo = missing(plan)
+    to_train = sum(not job.record.status().is_result for job in todo)
     probe = ModeProbe(plan.jobs[0].cfg.logger.name if todo else "none")
+    what = f"{to_train} to train" + (f", {len(todo) - to_train} to evaluate" if len(todo) > to_train else "")
     print(
-        f"{plan.name}: {len(plan.jobs)} runs, {len(plan.jobs) - todo} there, {todo} to do", file=sys.stderr, flush=True
+        f"{plan.name}: {len(plan.jobs)} runs, {len(plan.jobs) - len(todo)} there, {what}", file=sys.stderr, flush=True
     )
     try:
         with live(plan):
             launch(plan, launcher, wandb_mode=probe.mode())
     finally:
         # Also after an interrupt: the table of what is there.
-        _report(plan)
+        _report(plan, command)
     failed = [job for job in plan.jobs if job.error]
     for job in failed:
         print(f"FAILED {job.row!r} seed {job.seed}: {job.error}")
@@ -63,11 +63,13 @@ def execute(plan: Plan, launcher: Launcher, arguments: Sequence[str]) -> int:
     return len(failed)
 
 
-def _report(plan: Plan) -> None:
-    """Write and print the table, where any run has ended."""
+def _report(plan: Plan, command: str) -> None:
+    """Write and print the table, where any run has ended; until then an earlier table stays as it is."""
     if any(job.is_complete for job in plan.jobs):
         from lecture04.report import write
 
+        plan.folder.mkdir(parents=True, exist_ok=True)
+        write_whole(plan.folder / "sweep.json", json.dumps(plan.manifest(command), indent=1) + "\n")
         print(write(plan.folder))
 
 

@@ -14,7 +14,7 @@ class Board:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.started = time.monotonic()
+        self.started, self.moving = time.monotonic(), False
         # Settled cells are not read again: a table of a hundred runs is drawn several times a second.
         self.settled: dict[tuple[str, int], str] = {}
         self.shown = plan.sweep.columns[0] if plan.sweep.columns else plan.sweep.primary
@@ -50,7 +50,9 @@ class Board:
     def left(self) -> str:
         """The time left, by the work done since the start; empty where nothing can be said yet."""
         done, total = self.work_done(), sum(work(job.cfg) for job in self.plan.jobs)
-        if done <= self.work_before:
+        if done <= self.work_before or not self.moving:
+            # The clock starts with the first progress: before it lies the workers' start-up.
+            self.moving, self.work_before, self.started = done > self.work_before, done, time.monotonic()
             return ""
         seconds = (total - done) * (time.monotonic() - self.started) / (done - self.work_before)
         return f" · {int(seconds) // 60}:{int(seconds) % 60:02d} left"
