@@ -1,7 +1,9 @@
 """The command line's overrides, looked at before Hydra does: for what Hydra would take without a word, or misname."""
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -30,6 +32,12 @@ def overrides(arguments: Sequence[str]) -> list[str]:
     return [a for a, before in pairs if not a.startswith("-") and before not in WITH_VALUE]
 
 
+def command_line(program: str, arguments: Sequence[str]) -> str:
+    """A command as it can be typed into a shell."""
+    return shlex.join(["python", program, *arguments])
+
+
+@cache
 def groups() -> dict[str, list[str]]:
     """The groups of conf/ that every run needs one choice of, with their choices."""
     filled = [f.name for f in fields(Root) if (CONF / f.name).is_dir()]

@@ -93,7 +93,7 @@ def main(cfg: DictConfig) -> None:
 
     record = Record(Path(here.runtime.output_dir))
     asked = [line for line in here.overrides.task if not line.startswith("origin.")]
-    command = " ".join(["python train.py", *map(sweep_files.quoted, asked)])
+    command = arguments.command_line("train.py", asked)
     alone = here.mode is RunMode.RUN
     with warnings_on_stderr():  # of records that are set aside; later ones would tear the progress bar
         complete = record.is_complete(evaluation_key(run))

@@ -5,7 +5,7 @@ from dataclasses import fields, is_dataclass, replace
 
 from lecture04 import counts
 from lecture04.config import MLA, SGD, T5, Garden, Learned, Match, PosEnc, Root, Rope
-from lecture04.registry import names
+from lecture04.registry import fact, names
 
 # Facts of the Garden World, held to data/garden.py by a test: importing it would load numpy on every command.
 GARDEN_VOCAB, GARDEN_MAX_LEN = 92, 64
@@ -98,8 +98,8 @@ def _shape_errors(cfg: Root) -> list[str]:
             f"model.n_heads={model.n_heads}: must divide model.d_model={model.d_model}. {_divisors(model.d_model)}"
         )
         return errors
-    own = counts.fact("attention", cfg.attention.name, "n_kv_heads", model.n_heads)
-    n_kv, grouped = cfg.attention.n_kv_heads, counts.fact("attention", cfg.attention.name, "grouped", False)
+    own = fact("attention", cfg.attention.name, "n_kv_heads", model.n_heads)
+    n_kv, grouped = cfg.attention.n_kv_heads, fact("attention", cfg.attention.name, "grouped", False)
     if n_kv is not None and not grouped and n_kv != own:
         errors.append(f"attention.n_kv_heads={n_kv}: {cfg.attention.name} has {own}; choose attention=gqa to set it.")
     elif n_kv is not None and model.n_heads % n_kv:
@@ -120,7 +120,7 @@ def _shape_errors(cfg: Root) -> list[str]:
 def _position_errors(cfg: Root) -> list[str]:
     """Errors between the position encoding and what it meets."""
     posenc, model, data = cfg.posenc, cfg.model, cfg.data
-    if posenc.name in counts.fact("attention", cfg.attention.name, "refuses", ()):
+    if posenc.name in fact("attention", cfg.attention.name, "refuses", ()):
         return [f"posenc={posenc.name}: cannot be combined with attention={cfg.attention.name}."]
     latent = _latent_errors(cfg.attention, posenc) if isinstance(cfg.attention, MLA) else []
     if latent or (isinstance(cfg.attention, MLA) and isinstance(posenc, Rope)):
@@ -205,10 +205,10 @@ def settle(cfg: Root) -> Root:
     posenc = cfg.posenc
     if isinstance(posenc, Learned):
         posenc = replace(posenc, n_positions=counts.n_positions(posenc, cfg.data))
+    if isinstance(posenc, Rope) and isinstance(attention, MLA):
+        posenc = replace(posenc, width=attention.d_rope)
     trainer = cfg.trainer
     if trainer.steps is None:
         assert trainer.epochs is not None
         trainer = replace(trainer, steps=max(1, round(trainer.epochs * steps_per_epoch(cfg))))
-    if isinstance(posenc, Rope) and isinstance(attention, MLA):
-        posenc = replace(posenc, width=attention.d_rope)
     return replace(cfg, ffn=ffn, attention=attention, posenc=posenc, trainer=replace(trainer, epochs=None))

@@ -1,6 +1,5 @@
 """sweeps/NAME.yaml: one file a comparison table, offered to Hydra as the group `sweeps`."""
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -47,8 +46,3 @@ def store(folder: Path) -> None:
 def complaints(arguments: Sequence[str]) -> list[str]:
     """What is wrong with the sweep files that a command line asks for."""
     return [wrong for name, wrong in BROKEN.items() if f"sweeps={name}" in arguments]
-
-
-def quoted(override: str) -> str:
-    """An override as it can be typed into a shell."""
-    return shlex.quote(override)

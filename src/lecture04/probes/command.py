@@ -1,6 +1,5 @@
 """`python probe.py probe=NAME`: Hydra composes, the probe answers, its table is printed and written down."""
 
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,7 +84,7 @@ def perform(cfg: options.ProbeRoot, folder: Path, command: str) -> str:
 def main(cfg: DictConfig) -> None:
     """One probe."""
     here = HydraConfig.get()
-    command = " ".join(["python probe.py", *map(shlex.quote, here.overrides.task)])
+    command = arguments.command_line("probe.py", here.overrides.task)
     print(perform(settled(cfg), Path(here.runtime.output_dir), command))
 
 

@@ -11,7 +11,7 @@ from lecture04.metrics import METRICS
 from lecture04.report.collect import Results
 from lecture04.runs.record import Status
 from lecture04.stats.band import Contrast, band
-from lecture04.stats.noise import diverged_rows, noise_pool
+from lecture04.stats.noise import diverged_rows
 from lecture04.stats.scales import Scale, Values, judged_values, scale_of
 
 FAMILY = {"star": "vs {reference}", "step": "vs row before", "total": "vs {reference}"}
@@ -131,8 +131,7 @@ def _legend(results: Results, metric: str, judged: Values, contrasts: list[Contr
         legend.append("*: outside the band. Inside it, the seeds alone could do it; that does not mean equal.")
     elif contrasts:
         legend.append("No band: it takes two seeds at least, better three.")
-    if aside := noise_pool(judged).set_aside if sure else ():
-        legend.append(f"~: {', '.join(aside)} is noisier than the rest, left out of s and compared by its own seeds.")
+    legend += _aside(contrasts)
     for row, share in diverged_rows(judged).items():
         legend.append(
             f"{row}: {share.m} of {share.n} seeds diverged (95 % interval {share.low:.0%} to {share.high:.0%})."
@@ -147,9 +146,16 @@ def _legend(results: Results, metric: str, judged: Values, contrasts: list[Contr
     return legend
 
 
+def _aside(contrasts: list[Contrast]) -> list[str]:
+    """The legend's line on rows set aside as noisy; none where there are none."""
+    aside = dict.fromkeys(name for c in contrasts for name in c.set_aside)
+    return [f"~: {name} is noisier than the rest, left out of s and compared by its own seeds." for name in aside]
+
+
 def _other_differences(results: Results, metrics: list[str]) -> Table | None:
     """Differences and bands of the other judged columns."""
     headings, cells = ["row"], {row: [row] for row in results.rows}
+    legend = ["Each metric has a band of its own, uncorrected across metrics."]
     for metric in metrics:
         judged, scale = _judged(results, metric)
         contrasts = band(judged, design=results.manifest["design"], floor=scale.floor(judged))
@@ -157,7 +163,7 @@ def _other_differences(results: Results, metrics: list[str]) -> Table | None:
             headings.append(f"{METRICS[metric].heading} {_against(family, results, scale)}")
             for row in results.rows:
                 cells[row].append(_difference(_of(contrasts, row, family), scale))
+        legend += [f"{METRICS[metric].heading}, {line}" for line in _aside(contrasts)]
     if len(headings) == 1:
         return None
-    legend = ["Each metric has a band of its own, uncorrected across metrics."]
     return Table("The other metrics' differences", headings, list(cells.values()), legend)

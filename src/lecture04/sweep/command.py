@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from hydra.core.override_parser.types import Override
 
+from lecture04.arguments import command_line
 from lecture04.config import Root, Sweep
 from lecture04.runs.mirror import ModeProbe
 from lecture04.runs.record import write_whole
@@ -14,7 +15,6 @@ from lecture04.sweep import rows as rowing
 from lecture04.sweep.launch import Launcher, launch, missing
 from lecture04.sweep.live import live
 from lecture04.sweep.plan import Job, Plan, make_plan, print_plan
-from lecture04.sweep_files import quoted
 
 
 def plan(
@@ -42,7 +42,7 @@ def show(plan: Plan, launcher_config: Mapping[str, object]) -> None:
 
 def execute(plan: Plan, launcher: Launcher, arguments: Sequence[str]) -> int:
     """Launch what is missing and print the table. Returns the number of runs that failed."""
-    command = " ".join(["python train.py", *map(quoted, arguments)])
+    command = command_line("train.py", arguments)
     todo = missing(plan)
     to_train = sum(not job.record.status().is_result for job in todo)
     probe = ModeProbe(plan.jobs[0].cfg.logger.name if todo else "none")
@@ -75,4 +75,4 @@ def _report(plan: Plan, command: str) -> None:
 
 def repeat(job: Job) -> str:
     """The command that repeats one run."""
-    return " ".join(["python train.py", *map(quoted, job.overrides)])
+    return command_line("train.py", job.overrides)

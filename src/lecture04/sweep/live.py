@@ -64,15 +64,13 @@ class Board:
         from rich.table import Table
         from rich.text import Text
 
-        ended = sum(status_of(job) is not Status.missing for job in self.plan.jobs)
-        table = Table(
-            METRICS[self.shown].heading,
-            caption=f"{ended} of {len(self.plan.jobs)} runs{self.left()}",
-        )
+        table = Table(METRICS[self.shown].heading)
         for seed in self.plan.seeds:
             table.add_column(f"seed {seed}", justify="right", min_width=8)
         for row in self.plan.rows:
             table.add_row(escape(row.name), *map(self.cell, self.plan.of_row(row.name)))
+        # The cells have just settled what has ended: nothing is read twice for the count.
+        table.caption = f"{len(self.settled)} of {len(self.plan.jobs)} runs{self.left()}"
         return Group(Text(self.plan.title, style="bold"), table)
 
 
