@@ -1,11 +1,11 @@
-"""The protocol's worked values: s, df, q, half-widths, what is blocked and what is set aside."""
+"""The protocol's worked values: s, df, q, half-widths, what is blocked and set aside, verdicts and seeds needed."""
 
 import math
 
 import numpy as np
 import pytest
 
-from lecture04.stats import band
+from lecture04.stats import band, judge, seeds_needed
 from lecture04.stats.simultaneous import Block, Family
 
 BASE = (3.822, 3.815, 3.824)
@@ -49,6 +49,28 @@ def test_worked_pairs(case):
     assert contrast.p_own == pytest.approx(p_own, abs=6e-5)
 
 
+@pytest.mark.parametrize("case", PAIRS)
+def test_worked_verdicts_of_pairs(case):
+    reference, row, scale, d, s, df, half_width, p_table, p_own = PAIRS[case]
+    values = table({"reference": map(scale, reference), "row": map(scale, row)})
+    (v,) = judge(values, lower_is_better=case != "logits")
+    assert v.verdict == ("worse" if case == "logits" else "within noise")
+    (contrast,) = band(values, design="star")
+    assert (v.delta, v.s, v.df, v.half_width) == (contrast.delta, contrast.s, contrast.df, contrast.half_width)
+    assert (v.p_table, v.p_own) == (contrast.p_table, contrast.p_own)
+
+
+@pytest.mark.parametrize(
+    ("case", "effect", "seeds"), [("nll as logs", 0.00502 / 0.00692, 31), ("two seeds as logs", 0.00298 / 0.00834, 123)]
+)
+def test_worked_seeds_needed(case, effect, seeds):
+    reference, row, scale, *_ = PAIRS[case]
+    (v,) = judge(table({"reference": map(scale, reference), "row": map(scale, row)}))
+    assert v.seeds_needed.n == seeds_needed(effect) == seeds
+    assert v.seeds_needed.least < seeds
+    assert v.seeds_needed.most == math.inf, "the interval holds 0"
+
+
 def test_worked_star_of_five_rows():
     contrasts = {c.row: c for c in band(table(FIVE), design="star")}
     assert list(contrasts) == ["rmsnorm", "swiglu", "nope", "llama"]
@@ -65,6 +87,23 @@ def test_worked_star_of_five_rows():
     assert outside == {"rmsnorm": False, "swiglu": True, "nope": True, "llama": False}
 
 
+def test_worked_verdicts_of_the_star():
+    verdicts = {v.row: v for v in judge(table(FIVE))}
+    assert {row: v.verdict for row, v in verdicts.items()} == {
+        "rmsnorm": "within noise",
+        "swiglu": "better",
+        "nope": "worse",
+        "llama": "within noise",
+    }
+    assert {row: (v.favour, v.pairs) for row, v in verdicts.items()} == {
+        "rmsnorm": (3, 3),
+        "swiglu": (3, 3),
+        "nope": (3, 3),
+        "llama": (2, 3),
+    }
+    assert [row for row, v in verdicts.items() if v.set_aside] == ["llama"]
+
+
 def test_worked_star_without_setting_llama_aside():
     x = np.array(list(FIVE.values()))
     residual = x - x.mean(0) - x.mean(1, keepdims=True) + x.mean()
@@ -72,6 +111,12 @@ def test_worked_star_without_setting_llama_aside():
     half_width = Family((Block("star", (3,) * 5),)).quantile(0.05, 8) * s * math.sqrt(2 / 3)
     assert half_width == pytest.approx(0.0472, abs=6e-5)
     assert half_width > abs(np.mean(FIVE["swiglu"]) - np.mean(BASE))
+
+
+def test_worked_verdicts_of_the_path():
+    verdicts = judge(table({row: FIVE[row] for row in ("base", "rmsnorm", "swiglu", "nope")}), design="path")
+    assert [v.verdict for v in verdicts if v.family == "step"] == ["within noise", "better", "worse"]
+    assert [v.verdict for v in verdicts if v.family == "total"] == ["within noise", "better", "worse"]
 
 
 def test_worked_path():

@@ -6,7 +6,8 @@ s is the pooled noise of one run, q the quantile of the multivariate t at which 
 """
 
 import math
-from collections.abc import Sequence
+import sys
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -17,15 +18,17 @@ from lecture04.stats.scales import Values
 from lecture04.stats.simultaneous import Block, Family
 from lecture04.stats.welch import welch
 
-Design = Literal["star", "path"]
-FamilyName = Literal["star", "step", "total"]
+Design = Literal["star", "path", "grid"]
+FamilyName = Literal["star", "step", "total", "grid"]
+Slices = Mapping[str, Hashable]
+"""{row: the slice it lies in}, such as its learning rate."""
 
 
 @dataclass(frozen=True)
 class Contrast:
     """One difference of a table, row - reference, on the judged scale.
 
-    family       star; a path's step (against the row before) or total (against the start)
+    family       star; a path's step (against the row before) or total (against the start); grid
     delta        difference of the two means; NaN where either row diverged or has no seed
     half_width   of the simultaneous band; NaN without degrees of freedom; Welch's own where `set_aside` is not empty
     lower/upper  delta -+ half_width
@@ -52,8 +55,8 @@ class Contrast:
     set_aside: tuple[str, ...]
     n: int
     n_reference: int
-    p_table: float = math.nan
-    p_own: float = math.nan
+    p_table: float
+    p_own: float
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,7 @@ def band(
     *,
     design: Design,
     baseline: str | None = None,
+    slices: Slices | None = None,
     alpha: float = 0.05,
     floor: float = 0.0,
     matched: bool = True,
@@ -94,30 +98,50 @@ def band(
 
     values    {row: {seed: judged value}} in the table's order, NaN for a diverged seed
     design    star: every row against the baseline, one family. path: every row against the one before, one family; then
-              every row against the first, another; each family at alpha.
-    baseline  a star's reference, the first row unless named; a path starts at its first row
+              every row against the first, another; each family at alpha. grid: a star in each slice, all one family.
+    baseline  a star's reference, the first row unless named; a path starts at its first row, a slice at its own
+    slices    a grid's {row: slice}, for every row
     floor, matched  as in `noise_pool`
 
-    Raises ValueError for an unknown design or baseline, for a path's baseline other than its first row, and for an
-    alpha outside [1e-6, 1), below which the quadrature's own error shows.
+    Raises ValueError as `families` does, and for an alpha outside [1e-6, 1), below which the quadrature's own error
+    shows.
+    """
+    ties = families(tuple(values), design=design, baseline=baseline, slices=slices)
+    pool = noise_pool(values, floor=floor, matched=matched)
+    return [c for family, tied in ties.items() for c in family_band(pool, tied, family=family, alpha=alpha)]
+
+
+def families(
+    rows: tuple[str, ...], *, design: Design, baseline: str | None = None, slices: Slices | None = None
+) -> dict[FamilyName, list[Tied]]:
+    """What a table compares, family by family: from the design alone, whatever the values.
+
+    Raises ValueError for an unknown design or baseline, for a baseline other than the first row of a path or any in a
+    grid, and for slices that are missing, do not cover the rows, name others, or belong to no grid.
     """
     if design not in get_args(Design):
         raise ValueError(f"design: expected one of {', '.join(get_args(Design))}, got {design!r}")
-    if not 1e-6 <= alpha < 1:
-        raise ValueError(f"alpha: expected 1e-6 <= alpha < 1, got {alpha}")
-    if baseline is not None and baseline not in values:
-        raise ValueError(f"baseline: {baseline!r} is not a row; the rows are {', '.join(values) or 'none'}")
-    pool = noise_pool(values, floor=floor, matched=matched)
-    rows = tuple(values)
+    if baseline is not None and baseline not in rows:
+        raise ValueError(f"baseline: {baseline!r} is not a row; the rows are {', '.join(rows) or 'none'}")
+    if (slices is not None) != (design == "grid"):
+        raise ValueError(f"slices: a grid needs {{row: slice}}, another design has none; got {design} and {slices!r}")
+    if slices is not None:
+        if baseline is not None:
+            raise ValueError(f"baseline: each slice of a grid starts at its own first row, got {baseline!r}")
+        if odd := sorted(set(rows) ^ set(slices)):
+            raise ValueError(f"slices: expected one for every row and no other, differs at {', '.join(odd)}")
+        of_slice: dict[Hashable, list[str]] = {}
+        for row in rows:
+            of_slice.setdefault(slices[row], []).append(row)
+        return {"grid": [Tied("star", tuple(tied)) for tied in of_slice.values()]}
     if not rows:
-        return []
+        return {}
     if design == "path":
         if baseline is not None and baseline != rows[0]:
             raise ValueError(f"baseline: a path starts at its first row, {rows[0]!r}, got {baseline!r}")
-        steps = family_band(pool, [Tied("chain", rows)], family="step", alpha=alpha)
-        return steps + family_band(pool, [Tied("star", rows)], family="total", alpha=alpha)
+        return {"step": [Tied("chain", rows)], "total": [Tied("star", rows)]}
     first = baseline if baseline is not None else rows[0]
-    return family_band(pool, [Tied("star", (first, *(r for r in rows if r != first)))], family="star", alpha=alpha)
+    return {"star": [Tied("star", (first, *(row for row in rows if row != first)))]}
 
 
 def family_band(pool: NoisePool, ties: Sequence[Tied], *, family: FamilyName, alpha: float) -> list[Contrast]:
@@ -126,6 +150,8 @@ def family_band(pool: NoisePool, ties: Sequence[Tied], *, family: FamilyName, al
     k, the size of the family, counts the contrasts that have an estimate, those with a noisy row included. A contrast
     that touches a row set aside gets the Welch interval at alpha / k, since s does not describe it.
     """
+    if not 1e-6 <= alpha < 1:
+        raise ValueError(f"alpha: expected 1e-6 <= alpha < 1, got {alpha}")
     joint = Family(tuple(block for tie in ties for block in tie.blocks(pool)))
     q = joint.quantile(alpha, pool.df)
     return [
@@ -139,6 +165,9 @@ def _contrast(
     pool: NoisePool, row: str, reference: str, *, family: FamilyName, joint: Family, q: float, alpha: float
 ) -> Contrast:
     delta = pool.mean[row] - pool.mean[reference]
+    # Means of equal values over unequal numbers of seeds differ in their last bits, which a band of 0 would not cover.
+    if abs(delta) <= 16 * sys.float_info.epsilon * abs(pool.mean[reference]):
+        delta = 0.0
     noisy = tuple(name for name in pool.set_aside if name in (row, reference))
     n, n0 = pool.n[row], pool.n[reference]
     own = welch(pool, row, reference)

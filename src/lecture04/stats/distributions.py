@@ -46,6 +46,16 @@ def binomial_interval(m: int, n: int, alpha: float = 0.05) -> tuple[float, float
     return low, high
 
 
+def t_quantiles(alpha: float, df: FloatArray) -> FloatArray:
+    """`t_quantile`, element by element."""
+    return -special.stdtrit(df, alpha / 2)
+
+
+def beta_quantiles(p: FloatArray, a: float, b: float) -> FloatArray:
+    """The p-quantiles of Beta(a, b), element by element."""
+    return special.betaincinv(a, b, p)
+
+
 def normal_cdf(x: FloatArray) -> FloatArray:
     """Phi(x) of a standard normal, element by element."""
     return special.ndtr(x)

@@ -75,7 +75,7 @@ class Family:
         """
         if self.k == 1:
             return 1.0 - t_tail(q, df)
-        weight, s = _chi_nodes(df)
+        weight, s = chi_nodes(df)
         inside = float(weight @ _box(self)(np.minimum(abs(q) * s, _C[-1])))
         return min(max(inside, 0.0), 1.0)  # a spline may overshoot by its error
 
@@ -88,15 +88,20 @@ class Family:
             return math.nan
         if self.k == 1:
             return t_quantile(alpha, df)
-        low, high = 0.999 * t_quantile(alpha, df), 1.001 * t_quantile(alpha / self.k, df)
-        return root(lambda q: self.cdf(q, df) - (1 - alpha), low, high)
+        return _quantile(self, alpha, df)
 
 
-@lru_cache(maxsize=64)
-def _chi_nodes(df: int) -> tuple[FloatArray, FloatArray]:
+@lru_cache(maxsize=1024)
+def _quantile(family: Family, alpha: float, df: int) -> float:
+    low, high = 0.999 * t_quantile(alpha, df), 1.001 * t_quantile(alpha / family.k, df)
+    return root(lambda q: family.cdf(q, df) - (1 - alpha), low, high)
+
+
+@lru_cache(maxsize=1024)
+def chi_nodes(df: int, count: int = 601, tail: float = 1e-15) -> tuple[FloatArray, FloatArray]:
     """Weights and nodes of S = sqrt(chi^2_df / df), by the trapezoid rule in log S, where both tails die fast."""
-    low, high = chi_range(df)
-    log_s = np.linspace(math.log(low), math.log(high), 601)
+    low, high = chi_range(df, tail)
+    log_s = np.linspace(math.log(low), math.log(high), count)
     weight = np.exp(df * (log_s - np.expm1(2 * log_s) / 2))
     return weight / weight.sum(), np.exp(log_s)
 
