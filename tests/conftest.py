@@ -81,8 +81,9 @@ def _split(n_docs: int, seed: int) -> dict[str, np.ndarray]:
 @pytest.fixture(scope="session")
 def tiny_corpus():
     """64, 24 and 32 documents of 5 to 12 predicted tokens over 15 words; ids 6 to 8 are the possessives."""
+    from lecture04.data.batches import Documents
     from lecture04.data.corpus import Corpus, Split
 
     splits = {name: Split(**_split(n, seed)) for name, n, seed in (("train", 64, 1), ("val", 24, 2), ("test", 32, 3))}
     words = ("<pad>", "<bos>", "<eos>", *"abc", *"ABC", *"xyz", *"uvw")
-    return Corpus(**splits, vocab=words)
+    return Corpus(**splits, vocab=words, layout=Documents(16))

@@ -35,9 +35,10 @@ FORBIDDEN = {
         "numpy",
         "pandas",
         "hydra",
-        *OURS - {"lecture04.config", "lecture04.registry", "lecture04.source", "lecture04.runs"},
+        *OURS - {"lecture04.config", "lecture04.errors", "lecture04.registry", "lecture04.source", "lecture04.runs"},
     },
     "stats": {"torch", "pandas", "hydra", "omegaconf", *OURS - {"lecture04.stats"}},
+    "probes": {"wandb", "lecture04.sweep", "lecture04.lecture"},
     "report": {"torch", "hydra", "lecture04.nn", "lecture04.train", "lecture04.data", "lecture04.cli", "lecture04.job"},
 }
 

@@ -199,7 +199,7 @@ TOO_SMALL = [
     ("model.budget", 0),
     ("ffn.d_ff", 0),
     ("attention.n_kv_heads", 0),
-    ("trainer.steps", 0),
+    ("trainer.steps", -1),
     ("trainer.batch_size", 0),
     ("trainer.threads", 0),
     ("trainer.log_every", 0),
@@ -223,6 +223,32 @@ def test_a_sound_config_has_no_errors(standard):
 def test_an_error_names_the_field_and_the_value(standard, path, value):
     (error,) = validate(changed(standard, path, value))
     assert error.startswith(f"{path}={value}: must be ")
+
+
+def test_only_uptraining_may_have_no_steps(standard):
+    (error,) = training_errors(changed(standard, "trainer.steps", 0))
+    assert error.startswith("trainer.steps=0: must be at least 1")
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        (["eval.length=512"], "eval.length=512: data=garden is tested on whole documents"),
+        (["data=garden_packed", "posenc=learned", "eval.length=512"], "eval.length=512: posenc=learned has no vector"),
+        (["eval.scaling.name=ntk"], "eval.scaling.name=ntk: posenc=sinusoidal rotates nothing"),
+        (["posenc=rope", "posenc.width=2", "eval.scaling.name=ntk"], "eval.scaling.name=ntk: needs at least 4"),
+    ],
+)
+def test_what_cannot_be_asked_of_the_test_is_said(compose, overrides, said):
+    (error,) = training_errors(compose(*overrides))
+    assert error.startswith(said)
+
+
+def test_a_stretch_for_the_test_settles_to_what_the_length_asks_for(compose):
+    line = ["data=garden_packed", "posenc=rope", "eval.length=512", "eval.scaling.name=linear"]
+    assert (compose(*line).eval.scaling.factor, compose(*line).eval.scaling.n_original) == (8.0, 64)
+    assert compose(*line, "eval.scaling.factor=4").eval.scaling.factor == 4
+    assert settle(compose(*line)) == compose(*line)
 
 
 @pytest.mark.parametrize("epochs", [0.0, -1.0, math.inf, math.nan])

@@ -9,7 +9,7 @@ from pathlib import Path
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 
-from lecture04.config import Root
+from lecture04.config import INHERITED, Root
 from lecture04.errors import nearest
 
 CONF = Path(__file__).parents[2] / "conf"
@@ -30,6 +30,16 @@ def overrides(arguments: Sequence[str]) -> list[str]:
     """The arguments that are overrides: neither an option nor an option's value."""
     pairs = zip(arguments, ["", *arguments], strict=False)
     return [a for a, before in pairs if not a.startswith("-") and before not in WITH_VALUE]
+
+
+def family_of(override: str) -> str:
+    """The family that an override sets something of: `data` for data=garden and for data.n_train=80."""
+    return override.partition("=")[0].partition(".")[0]
+
+
+def source_line(source: Sequence[str], overrides: Sequence[str]) -> list[str]:
+    """The overrides of the run that another one starts from: what `init.source` says, and what they share."""
+    return [*source, *(line for line in overrides if family_of(line) in ("seed", *INHERITED))]
 
 
 def command_line(program: str, arguments: Sequence[str]) -> str:

@@ -10,10 +10,13 @@ from typing import Any
 
 import hydra
 from hydra.core.config_store import ConfigStore
+from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
+from hydra.errors import HydraException
 from hydra.experimental.callback import Callback
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf.errors import OmegaConfBaseException
 
 from lecture04 import arguments, config, errors, settle, shelf, sweep_files
 
@@ -33,10 +36,44 @@ def to_root(cfg: DictConfig) -> config.Root:
 
 def settled(cfg: DictConfig) -> config.Root:
     """The config of a run, settled. Raises UserError with every error, one a line."""
-    root = to_root(cfg)
+    return settled_root(to_root(cfg))
+
+
+def settled_root(root: config.Root) -> config.Root:
+    """As `settled`; the run that init=uptrain starts from is found and settled too."""
+    if isinstance(root.init, config.Uptrain):
+        root = replace(root, init=replace(root.init, run=_source(root, root.init.source)))
     if bad := settle.validate(root) + settle.training_errors(root):
         raise errors.UserError("\n".join(bad))
-    return settle.settle(root)
+    done = settle.settle(root)
+    if bad := settle.source_errors(done):
+        raise errors.UserError("\n".join(bad))
+    return done
+
+
+def _source(root: config.Root, lines: list[str]) -> config.Root:
+    """The settled config of the run that these overrides name, on the same data and with the same seed."""
+    if not lines:
+        raise errors.UserError("init.source=[]: name the run to start from, as in init.source=['attention=mha'].")
+    if own := [line for line in lines if arguments.family_of(line) in ("seed", *config.INHERITED)]:
+        raise errors.UserError(f"init.source: {own[0]} cannot stand there; the run's own holds for its source too.")
+    try:
+        composed = to_root(_compose(lines))
+    except (HydraException, OmegaConfBaseException) as e:
+        raise errors.UserError(f"init.source: {errors.explain(e)}") from e
+    same = {family: getattr(root, family) for family in config.INHERITED}
+    try:
+        return settled_root(replace(composed, seed=root.seed, **same))
+    except errors.UserError as e:
+        raise errors.UserError("\n".join(f"init.source: {line}" for line in str(e).splitlines())) from e
+
+
+def _compose(lines: list[str]) -> DictConfig:
+    """What a command line comes to, also where Hydra is not running."""
+    if GlobalHydra.instance().is_initialized():
+        return hydra.compose("config", overrides=lines)
+    with hydra.initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        return hydra.compose("config", overrides=lines)
 
 
 def run_name(*, _root_: DictConfig) -> str:
@@ -105,6 +142,8 @@ def main(cfg: DictConfig) -> None:
     else:
         from lecture04 import job, screen
     try:
+        if alone:
+            _train_source(run, asked)
         with screen.run_progress(run, show=alone) as progress:
             job.run(run, record, command=command, progress=progress)
     except Exception as e:
@@ -113,6 +152,22 @@ def main(cfg: DictConfig) -> None:
         sys.exit(f"The run failed: {type(e).__name__}: {e}\nIts traceback: {record.folder / 'train.log'}")
     if alone:
         screen.print_run(run, record, was_there=complete)
+
+
+def _train_source(run: config.Root, asked: list[str]) -> None:
+    """Train what a single run starts from, where that is missing; a sweep sees to it by itself."""
+    from lecture04 import job, screen
+    from lecture04.runs.record import find
+
+    if (source := config.source_of(run)) is None or find(source).status().is_result:
+        return
+    assert isinstance(run.init, config.Uptrain)
+    line, record = arguments.source_line(run.init.source, asked), find(source)
+    _train_source(source, line)
+    print(f"first the run that it starts from: {record.folder}", file=sys.stderr, flush=True)
+    with screen.run_progress(source, show=True) as progress:
+        source = replace(source, origin=run.origin)
+        job.run(source, record, command=arguments.command_line("train.py", line), progress=progress)
 
 
 def entry() -> None:

@@ -11,7 +11,7 @@ After `settle.settle` nothing is open: d_ff, n_kv_heads and trainer.steps are nu
 """
 
 # No `from __future__ import annotations`: omegaconf reads these annotations as types.
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -40,11 +40,31 @@ class Schedule(Enum):
     cosine = "cosine"
 
 
+class RopeScaling(Enum):
+    """How RoPE's angles are scaled for contexts longer than those trained on: the formulas of nn/rope_scaling.py."""
+
+    none = "none"
+    linear = "linear"
+    ntk = "ntk"
+    dynamic = "dynamic"
+    yarn = "yarn"
+    llama3 = "llama3"
+
+
 class Design(Enum):
-    """How a sweep's rows are compared: each with the first, or each with the one before."""
+    """How a sweep's rows are compared: with the first, with the one before, or with the first of their slice."""
 
     star = "star"
     path = "path"
+    grid = "grid"
+
+
+class Merge(Enum):
+    """What becomes of the key and value heads that a group shares: their mean, the first, or new random ones."""
+
+    mean = "mean"
+    first = "first"
+    random = "random"
 
 
 class Reuse(Enum):
@@ -90,6 +110,7 @@ class Placement:
 class Attention:
     """The attention.
 
+    `output_bias` is the bias of the output projection alone, null as `bias` (Qwen2 has one on q, k and v only).
     `n_kv_heads: null` means what the name says: all heads for mha, one for mqa. `scale` multiplies the scores, null is
     1/sqrt(d_head). `qk_norm` puts the model's norm on every query and key. `causal: false` lets every token see all
     others: for probes, not for training.
@@ -98,9 +119,15 @@ class Attention:
     name: str = MISSING
     n_kv_heads: int | None = bounded(None, at_least=1)
     bias: bool = II("model.bias")
+    output_bias: bool | None = None
     scale: float | None = bounded(None, above=0)
     qk_norm: bool = False
     causal: bool = True
+
+    @property
+    def has_output_bias(self) -> bool:
+        """Whether the output projection has a bias."""
+        return self.bias if self.output_bias is None else self.output_bias
 
 
 @dataclass
@@ -119,6 +146,32 @@ class PosEnc:
 
 
 @dataclass
+class Scaling:
+    """RoPE for a context `factor` times the `n_original` positions trained on (null: data.max_len).
+
+    yarn and llama3 read the betas, in turns over n_original positions: pairs that turn more than `beta_fast` times
+    (null: 32 for yarn, 4 for llama3) keep their frequency, those below `beta_slow` times are interpolated.
+    YaRN also makes scores larger, by (temperature ln(factor) + 1)^2: those of the rotated dimensions, or with
+    `on_scores` all (DeepSeek).
+    """
+
+    name: RopeScaling = RopeScaling.none
+    factor: float = bounded(1.0, at_least=1)
+    n_original: int | None = bounded(None, at_least=1)
+    beta_fast: float | None = bounded(None, above=0)
+    beta_slow: float = bounded(1.0, above=0)
+    temperature: float = bounded(0.1, at_least=0)
+    on_scores: bool = False
+
+    @property
+    def kept_turns(self) -> float:
+        """`beta_fast`, or where it is null what the formula's authors chose."""
+        if self.beta_fast is not None:
+            return self.beta_fast
+        return 4.0 if self.name is RopeScaling.llama3 else 32.0
+
+
+@dataclass
 class Rope(PosEnc):
     """RoPE; `base` sets the slowest rotation, base^(-2i/width) radians a token for pair i.
 
@@ -127,6 +180,7 @@ class Rope(PosEnc):
 
     base: float = bounded(10000.0, above=0)
     width: int | None = bounded(None, at_least=2)
+    scaling: Scaling = field(default_factory=Scaling)
 
 
 @dataclass
@@ -159,14 +213,33 @@ class Init:
 
 
 @dataclass
+class Uptrain(Init):
+    """Start from another run's parameters, with its key and value heads merged to the new number (Ainslie et al. 2023).
+
+    `source` names that run by its overrides, as they would be typed; data and seed are this run's own. Where
+    `ffn.d_ff` is null it is the source's.
+    """
+
+    source: list[str] = field(default_factory=lambda: list[str]())
+    merge: Merge = Merge.mean
+    # The source's settled config, a Root; found when this run's config is settled.
+    run: Any = None
+
+
+@dataclass
 class Model:
-    """The sizes that all parts share. `bias` is that of the Linear layers; `budget` is for `ffn.match=model`."""
+    """The sizes that all parts share.
+
+    `bias` is that of the Linear layers. `embed_scale` multiplies the embeddings where they enter, null is
+    sqrt(d_model). `budget` is for `ffn.match=model`.
+    """
 
     d_model: int = bounded(64, at_least=1)
     n_layers: int = bounded(2, at_least=1)
     n_heads: int = bounded(4, at_least=1)
     bias: bool = True
     tied: bool = True
+    embed_scale: float | None = bounded(None, above=0)
     budget: int | None = bounded(None, at_least=1)
 
     @property
@@ -228,14 +301,21 @@ class Garden(Data):
 
 
 @dataclass
+class GardenPacked(Garden):
+    """The Garden World's documents end to end; `max_len` is the length of the blocks that they are cut into."""
+
+
+@dataclass
 class Trainer:
-    """How long and how. `steps`, where set, wins over `epochs`; `batch_size` counts documents.
+    """How long and how. `steps`, where set, wins over `epochs`; `batch_size` counts documents (or packed blocks).
+
+    0 steps: the initial values are the result, for `init=uptrain`.
 
     A run counts as diverged when a loss is not finite, or when its last validation NLL is above the unigram model's
     less `diverged_margin` (nats a token).
     """
 
-    steps: int | None = bounded(None, at_least=1)
+    steps: int | None = bounded(None, at_least=0)
     epochs: float | None = bounded(6.0, above=0, below=1e9)
     batch_size: int = bounded(32, at_least=1)
     threads: int = bounded(1, at_least=1)
@@ -247,10 +327,16 @@ class Trainer:
 class Eval:
     """How a trained run is evaluated; a change here retrains nothing.
 
-    `window`: possessive accuracy is taken where the subject lies more than this many tokens back.
+    `window`: possessive accuracy is taken where the subject lies more than this many tokens back. `n_docs`: the FFN's
+    silent units are counted on so many validation documents. `length`: the blocks that packed test documents are cut
+    into, null for those of training. `scaling`: how RoPE is stretched for the test split alone; a `factor` of 1 stands
+    for the one that the length asks for, length / data.max_len.
     """
 
     window: int = bounded(4, at_least=0)
+    n_docs: int = bounded(200, at_least=1)
+    length: int | None = bounded(None, at_least=1)
+    scaling: Scaling = field(default_factory=Scaling)
 
 
 @dataclass
@@ -296,7 +382,14 @@ COLUMNS = ("test/ppl", "possessive/accuracy", "params", "d_ff", "kv_per_token", 
 
 @dataclass
 class Sweep:
-    """One comparison table: rows are lists of ordinary overrides, in order; `common` holds those of every row."""
+    """One comparison table: rows are lists of ordinary overrides, in order; `common` holds those of every row.
+
+    In a grid every row stands in each of the `slices`, which are lists of overrides too.
+
+    `primary` carries the verdicts. `delta`, declared before the runs, is the difference of it that is too small to
+    matter, on the scale on which it is judged (nats for a perplexity and an NLL, log odds for an accuracy). `looks` is
+    how often the seeds are judged, where they are added in steps: each look then has 5 % / looks.
+    """
 
     name: str = ""
     title: str = ""
@@ -306,6 +399,9 @@ class Sweep:
     columns: list[str] = field(default_factory=lambda: list(COLUMNS))
     common: list[str] = field(default_factory=lambda: list[str]())
     rows: dict[str, list[str]] = field(default_factory=lambda: dict[str, list[str]]())
+    slices: dict[str, list[str]] = field(default_factory=lambda: dict[str, list[str]]())
+    delta: float | None = bounded(None, above=0)
+    looks: int = bounded(1, at_least=1)
     plan: bool = False
 
 
@@ -332,6 +428,17 @@ class Root:
     seed: int = bounded(0, at_least=0)
 
 
+def source_of(cfg: Root) -> Root | None:
+    """The settled config of the run that a settled run starts from, with the same seed; None where it starts anew."""
+    if not isinstance(cfg.init, Uptrain):
+        return None
+    assert isinstance(cfg.init.run, Root), "cli.settled finds it"
+    return replace(cfg.init.run, seed=cfg.seed)
+
+
+# What a run that starts from another one (init=uptrain) shares with it, beside its seed.
+INHERITED = ("data", "eval", "paths", "runs", "logger")
+
 # Parts with options of their own: (family, name) -> dataclass, stored as schema/FAMILY/NAME for the YAML to name.
 SCHEMAS: dict[tuple[str, str], Any] = {
     ("ffn", "swish"): Swish,
@@ -343,6 +450,8 @@ SCHEMAS: dict[tuple[str, str], Any] = {
     ("posenc", "t5"): T5,
     ("optim", "adamw"): AdamW,
     ("optim", "sgd"): SGD,
+    ("init", "uptrain"): Uptrain,
     ("data", "garden"): Garden,
+    ("data", "garden_packed"): GardenPacked,
     ("logger", "wandb"): WandB,
 }

@@ -24,12 +24,13 @@ def n_kv_heads(attention: Attention, model: Model) -> int:
 def attention_params(attention: Attention, model: Model) -> int:
     """Parameters of one attention layer: q and output of d_model, k and v of n_kv_heads d_head. q/k norms apart."""
     d, bias = model.d_model, attention.bias
+    output = linear(d, d, attention.has_output_bias)
     if isinstance(attention, MLA):
         latent, rope = attention.d_latent, attention.d_rope
         down = linear(d, d + model.n_heads * rope, bias) + linear(d, latent, bias) + linear(d, rope, bias)
-        return down + 2 * linear(latent, d, False) + linear(d, d, bias)
+        return down + 2 * linear(latent, d, False) + output
     d_kv = n_kv_heads(attention, model) * model.d_head
-    return 2 * linear(d, d, bias) + 2 * linear(d, d_kv, bias)
+    return linear(d, d, bias) + 2 * linear(d, d_kv, bias) + output
 
 
 def n_positions(posenc: Learned, data: Data) -> int:
@@ -111,7 +112,8 @@ def flops_per_token(cfg: Root, n_ctx: int | None = None) -> int:
     assert ffn.d_ff is not None, "settle the config first"
     n_ctx = cfg.data.max_len if n_ctx is None else n_ctx
     d = model.d_model
-    projections = attention_params(replace(cfg.attention, bias=False), model)  # a weight is used once a token
+    weights_alone = replace(cfg.attention, bias=False, output_bias=False)
+    projections = attention_params(weights_alone, model)  # a weight is used once a token
     scores_and_values = 2 * n_ctx * d  # GQA shares keys, not work: every query head meets every key
     if isinstance(cfg.attention, MLA):
         scores_and_values += n_ctx * model.n_heads * cfg.attention.d_rope

@@ -1,6 +1,7 @@
 """One run from a settled config, on disk from beginning to end. The one place that imports torch on a command's way."""
 
 import logging
+import math
 import time
 from pathlib import Path
 from typing import Protocol
@@ -8,16 +9,18 @@ from typing import Protocol
 import torch
 
 from lecture04 import counts, settle
-from lecture04.config import Root
+from lecture04.config import Root, Uptrain, source_of
 from lecture04.data.corpus import Corpus
 from lecture04.nn.init import build
+from lecture04.nn.model import LanguageModel
+from lecture04.nn.uptrain import start_from
 from lecture04.registry import lookup
 from lecture04.runs import memory
 from lecture04.runs.fingerprint import evaluation_key
 from lecture04.runs.mirror import Mirror, mirror
-from lecture04.runs.record import Record, Status
+from lecture04.runs.record import Record, Status, find
 from lecture04.train import checkpoint
-from lecture04.train.evaluate import evaluate
+from lecture04.train.evaluate import Evaluation, evaluate
 from lecture04.train.loop import Row, train
 
 log = logging.getLogger(__name__)
@@ -53,12 +56,12 @@ def run(cfg: Root, record: Record, *, command: str, progress: Progress) -> None:
             corpus = load_corpus(cfg)
             kept = checkpoint.load_sound(cfg, record.folder) if record.status().is_result else None
             if kept:
-                metrics = evaluate(kept, corpus, cfg)
+                found = evaluate(kept, corpus, cfg)
             else:
                 with mirror(cfg) as watcher:
                     _train(cfg, record, corpus, command, progress, watcher)
-                    metrics = evaluate(checkpoint.load(cfg, record.folder), corpus, cfg)
-                    watcher.summarise({"status": record.status().value} | record.metrics(key) | metrics)
+                    found = evaluate(checkpoint.load(cfg, record.folder), corpus, cfg)
+                    watcher.summarise({"status": record.status().value} | record.metrics(key) | found.metrics)
         except Exception as e:
             log.exception("Failed.")
             error = f"{type(e).__name__}: {e}"
@@ -67,8 +70,30 @@ def run(cfg: Root, record: Record, *, command: str, progress: Progress) -> None:
             else:
                 record.finish(Status.failed, cfg, command, error=error)
             raise
-        record.write_evaluation(key, {"metrics": metrics})
-        log.info("Evaluated: %s", metrics)
+        record.write_evaluation(key, as_json(found))
+        log.info("Evaluated: %s", found.metrics)
+
+
+def as_json(found: Evaluation) -> dict[str, object]:
+    """What evals/KEY.json holds."""
+    return {"metrics": found.metrics} | ({"curves": found.curves} if found.curves else {})
+
+
+def start(cfg: Root) -> LanguageModel:
+    """The model before its first step: at its initial values, or at those of the run that it starts from.
+
+    Raises ValueError where that run did not end well.
+    """
+    model, source = build(cfg), source_of(cfg)
+    if source is None:
+        return model
+    assert isinstance(cfg.init, Uptrain)
+    record = find(source)
+    if record.status() is not Status.finished:
+        raise ValueError(f"init.source: the run {record.folder.name} is {record.status().value}, not finished.")
+    kept = checkpoint.load(source, record.folder)
+    start_from(model, kept.state_dict(), cfg.init.merge, cfg.model.d_head)
+    return model
 
 
 def _train(cfg: Root, record: Record, corpus: Corpus, command: str, progress: Progress, watcher: Mirror) -> None:
@@ -76,7 +101,7 @@ def _train(cfg: Root, record: Record, corpus: Corpus, command: str, progress: Pr
     memory.reset_peak()
     record.start(cfg, command)
     log.info("%s", command)
-    model = build(cfg)
+    model = start(cfg)
 
     def keep(row: Row) -> None:
         record.append(row)
@@ -85,7 +110,7 @@ def _train(cfg: Root, record: Record, corpus: Corpus, command: str, progress: Pr
     outcome = train(model, corpus, cfg, log=keep, tick=progress)
     checkpoint.save(model, record.folder)
     metrics = {
-        "tokens_per_second": outcome.tokens / outcome.seconds,
+        "tokens_per_second": outcome.tokens / outcome.seconds if outcome.seconds else math.nan,
         "peak_mib": memory.peak_mib(),
         "wall_seconds": time.perf_counter() - started,
         "train_seconds": outcome.seconds,

@@ -4,11 +4,28 @@ import math
 from dataclasses import fields, is_dataclass, replace
 
 from lecture04 import counts
-from lecture04.config import MLA, SGD, T5, Garden, Learned, Match, PosEnc, Root, Rope
+from lecture04.config import (
+    MLA,
+    SGD,
+    T5,
+    Eval,
+    Garden,
+    GardenPacked,
+    Learned,
+    Match,
+    PosEnc,
+    Root,
+    Rope,
+    RopeScaling,
+    Uptrain,
+    source_of,
+)
 from lecture04.registry import fact, names
 
 # Facts of the Garden World, held to data/garden.py by a test: importing it would load numpy on every command.
 GARDEN_VOCAB, GARDEN_MAX_LEN = 92, 64
+GARDEN_MEAN_LEN = 24.87
+"""Tokens that are predicted in a training document, on average: an epoch of packed ones is so many blocks."""
 
 LARGEST = 1e15
 """What no count of a run comes near; sizes beyond it could not be computed with."""
@@ -21,7 +38,7 @@ def validate(cfg: Root) -> list[str]:
     """Every error of a config, each as one sentence with the field, the value and what would do; empty when sound."""
     if missing := _missing_classes(cfg):
         return missing
-    errors = _bound_errors(cfg, "")
+    errors = bound_errors(cfg, "")
     if cfg.trainer.steps is None and cfg.trainer.epochs is None:
         errors.append("trainer.steps=null, trainer.epochs=null: one of them must say how long to train.")
     return errors or _shape_errors(cfg)
@@ -46,21 +63,72 @@ def training_errors(cfg: Root) -> list[str]:
     if isinstance(cfg.data, Garden):
         if cfg.data.vocab_size != GARDEN_VOCAB:
             errors.append(f"data.vocab_size={cfg.data.vocab_size}: the Garden World has {GARDEN_VOCAB} words.")
-        if cfg.data.max_len < GARDEN_MAX_LEN:
+        if not isinstance(cfg.data, GardenPacked) and cfg.data.max_len < GARDEN_MAX_LEN:
             errors.append(
                 f"data.max_len={cfg.data.max_len}: must be at least {GARDEN_MAX_LEN}, "
                 "the most tokens that are predicted in a document of the Garden World."
             )
+    if cfg.trainer.steps == 0 and not isinstance(cfg.init, Uptrain):
+        errors.append("trainer.steps=0: must be at least 1; init=uptrain alone can be evaluated as it is.")
+    return errors + _test_errors(cfg)
+
+
+def _test_errors(cfg: Root) -> list[str]:
+    """What cannot be asked of the test split."""
+    errors, length, posenc = list[str](), cfg.eval.length, cfg.posenc
+    if length is not None and not isinstance(cfg.data, GardenPacked):
+        errors.append(
+            f"eval.length={length}: data={cfg.data.name} is tested on whole documents; see data=garden_packed."
+        )
+    elif length is not None and isinstance(posenc, Learned) and counts.n_positions(posenc, cfg.data) < length:
+        errors.append(
+            f"eval.length={length}: posenc=learned has no vector beyond posenc.n_positions="
+            f"{counts.n_positions(posenc, cfg.data)}; set at least that."
+        )
+    if cfg.eval.scaling.name is not RopeScaling.none and not isinstance(posenc, Rope):
+        errors.append(
+            f"eval.scaling.name={cfg.eval.scaling.name.name}: posenc={posenc.name} rotates nothing that could be "
+            "stretched; choose posenc=rope or rope_half."
+        )
+    elif isinstance(posenc, Rope):
+        tested = replace(cfg, posenc=replace(posenc, scaling=_settled_eval(cfg).scaling))
+        errors += [line.replace("posenc.scaling", "eval.scaling") for line in _scaling_errors(tested)]
     return errors
 
 
-def _bound_errors(settings: object, path: str) -> list[str]:
+def source_errors(cfg: Root) -> list[str]:
+    """Where a settled run cannot start from its source: all but the number of key and value heads must be the same."""
+    if (source := source_of(cfg)) is None:
+        return []
+    same = ("model", "ffn", "norm", "placement", "posenc", "data")
+    errors = [
+        f"init.source: its {family}.{f.name} is {theirs}, this run's {ours}; init=uptrain changes n_kv_heads alone."
+        for family in same
+        for f in fields(getattr(cfg, family))
+        if f.name not in ("match", "budget")
+        and (theirs := getattr(getattr(source, family), f.name, None))
+        != (ours := getattr(getattr(cfg, family), f.name))
+    ]
+    own, n_kv_heads = source.attention.n_kv_heads, cfg.attention.n_kv_heads
+    assert own is not None
+    assert n_kv_heads is not None
+    if isinstance(source.attention, MLA) or isinstance(cfg.attention, MLA):
+        errors.append("attention=mla: init=uptrain merges key and value heads, and a latent has none.")
+    elif own % n_kv_heads:
+        errors.append(f"attention.n_kv_heads={n_kv_heads}: must divide its source's {own}. {_divisors(own)}")
+    ours, theirs = (replace(part, name="", n_kv_heads=None) for part in (cfg.attention, source.attention))
+    if not errors and ours != theirs:
+        errors.append("init.source: its attention has other settings; init=uptrain changes n_kv_heads alone.")
+    return errors
+
+
+def bound_errors(settings: object, path: str) -> list[str]:
     """The fields outside the bounds that stand beside them in config.py, those of nested settings included."""
     errors: list[str] = []
     for f in fields(settings):  # type: ignore[arg-type]
         value, name = getattr(settings, f.name), f"{path}{f.name}"
         if is_dataclass(value):
-            errors += _bound_errors(value, f"{name}.")
+            errors += bound_errors(value, f"{name}.")
         elif f.metadata and value is not None and (wanted := _unmet(value, **f.metadata)):
             errors.append(f"{name}={value}: must be {wanted}.")
     return errors
@@ -106,7 +174,7 @@ def _shape_errors(cfg: Root) -> list[str]:
         errors.append(
             f"attention.n_kv_heads={n_kv}: must divide model.n_heads={model.n_heads}. {_divisors(model.n_heads)}"
         )
-    errors += _position_errors(cfg)
+    errors += _position_errors(cfg) or _scaling_errors(cfg)
     if isinstance(cfg.optim, SGD) and cfg.optim.nesterov and not cfg.optim.momentum:
         errors.append("optim.nesterov=true: needs optim.momentum above 0.")
     if not errors and cfg.ffn.d_ff is None and _matched_d_ff(cfg) < 1:
@@ -149,6 +217,36 @@ def _position_errors(cfg: Root) -> list[str]:
             return []
 
 
+def _scaling_errors(cfg: Root) -> list[str]:
+    """What a scaling of RoPE needs of its settings and of the rotated width."""
+    if not isinstance(cfg.posenc, Rope):
+        return []
+    scaling, base = cfg.posenc.scaling, cfg.posenc.base
+    path, errors = "posenc.scaling", list[str]()
+    match scaling.name:
+        case RopeScaling.none if scaling.factor != 1:
+            choices = ", ".join(name for name in RopeScaling.__members__ if name != "none")
+            errors.append(
+                f"{path}.factor={scaling.factor}: {path}.name=none scales nothing; set the name. Choices: {choices}."
+            )
+        case RopeScaling.ntk | RopeScaling.dynamic if rotated_width(cfg) < 4:
+            errors.append(f"{path}.name={scaling.name.name}: needs at least 4 rotated dimensions, not 2.")
+        case RopeScaling.yarn if base <= 1:
+            errors.append(f"posenc.base={base}: {path}.name=yarn needs it above 1.")
+        case _:
+            pass
+    if scaling.beta_slow >= scaling.kept_turns:
+        errors.append(f"{path}.beta_slow={scaling.beta_slow}: must be below {path}.beta_fast={scaling.kept_turns}.")
+    return errors
+
+
+def rotated_width(cfg: Root) -> int:
+    """How many dimensions of each query and key RoPE turns."""
+    assert isinstance(cfg.posenc, Rope)
+    own = cfg.attention.d_rope if isinstance(cfg.attention, MLA) else cfg.model.d_head
+    return cfg.posenc.width or own
+
+
 def _latent_errors(attention: MLA, posenc: PosEnc) -> list[str]:
     """What MLA cannot be combined with."""
     errors = list[str]()
@@ -189,7 +287,9 @@ def mismatch(cfg: Root) -> float:
 
 
 def steps_per_epoch(cfg: Root) -> int:
-    """Optimiser steps that see every training document once."""
+    """Optimiser steps that see every training document once; of packed ones about so many."""
+    if isinstance(cfg.data, GardenPacked):
+        return max(1, round(cfg.data.n_train * GARDEN_MEAN_LEN / cfg.data.max_len / cfg.trainer.batch_size))
     return math.ceil(cfg.data.n_train / cfg.trainer.batch_size)
 
 
@@ -200,15 +300,39 @@ def settle(cfg: Root) -> Root:
     """
     if errors := validate(cfg):
         raise ValueError("\n".join(errors))
-    ffn = replace(cfg.ffn, d_ff=_matched_d_ff(cfg) if cfg.ffn.d_ff is None else cfg.ffn.d_ff)
-    attention = replace(cfg.attention, n_kv_heads=counts.n_kv_heads(cfg.attention, cfg.model))
+    d_ff = _source_d_ff(cfg) if cfg.ffn.d_ff is None else cfg.ffn.d_ff
+    ffn = replace(cfg.ffn, d_ff=_matched_d_ff(cfg) if d_ff is None else d_ff)
+    attention = replace(
+        cfg.attention,
+        n_kv_heads=counts.n_kv_heads(cfg.attention, cfg.model),
+        output_bias=cfg.attention.has_output_bias,
+    )
     posenc = cfg.posenc
     if isinstance(posenc, Learned):
         posenc = replace(posenc, n_positions=counts.n_positions(posenc, cfg.data))
-    if isinstance(posenc, Rope) and isinstance(attention, MLA):
-        posenc = replace(posenc, width=attention.d_rope)
+    if isinstance(posenc, Rope):
+        n_original = cfg.data.max_len if posenc.scaling.n_original is None else posenc.scaling.n_original
+        width = attention.d_rope if isinstance(attention, MLA) else posenc.width
+        posenc = replace(posenc, width=width, scaling=replace(posenc.scaling, n_original=n_original))
     trainer = cfg.trainer
     if trainer.steps is None:
         assert trainer.epochs is not None
         trainer = replace(trainer, steps=max(1, round(trainer.epochs * steps_per_epoch(cfg))))
-    return replace(cfg, ffn=ffn, attention=attention, posenc=posenc, trainer=replace(trainer, epochs=None))
+    trainer = replace(trainer, epochs=None)
+    return replace(cfg, ffn=ffn, attention=attention, posenc=posenc, trainer=trainer, eval=_settled_eval(cfg))
+
+
+def _source_d_ff(cfg: Root) -> int | None:
+    """The d_ff of the run that this one starts from; None where it starts anew."""
+    source = cfg.init.run if isinstance(cfg.init, Uptrain) else None
+    return source.ffn.d_ff if isinstance(source, Root) else None
+
+
+def _settled_eval(cfg: Root) -> Eval:
+    """The evaluation with its stretch settled: null and 1 stand for what data and length ask for."""
+    scaling, block = cfg.eval.scaling, cfg.data.max_len
+    if scaling.name is RopeScaling.none:
+        return cfg.eval
+    n_original = block if scaling.n_original is None else scaling.n_original
+    factor = max(1.0, (cfg.eval.length or block) / n_original) if scaling.factor == 1 else scaling.factor
+    return replace(cfg.eval, scaling=replace(scaling, factor=factor, n_original=n_original))

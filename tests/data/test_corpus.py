@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from lecture04.data import corpus, garden, grammar
+from lecture04.data.batches import Documents
 from lecture04.data.corpus import load
 from lecture04.data.garden import TOKEN_ID, VOCAB, Garden
 from lecture04.source import statements
 
-SMALL = {"n_train": 60, "n_val": 20, "n_test": 30, "world_seed": 0}
+LAYOUT = Documents(64)
+SMALL = {"n_train": 60, "n_val": 20, "n_test": 30, "world_seed": 0, "layout": LAYOUT}
 SPLITS = ("train", "val", "test")
 ARRAYS = ("tokens", "offsets", "log_prob", "subject_distance")
 
@@ -36,7 +38,7 @@ def small(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
-    return load(tmp_path_factory.mktemp("large"), n_train=2500, n_val=1000, n_test=1000, world_seed=0)
+    return load(tmp_path_factory.mktemp("large"), n_train=2500, n_val=1000, n_test=1000, world_seed=0, layout=LAYOUT)
 
 
 def test_the_arrays_hold_documents_end_to_end(small):
@@ -64,7 +66,7 @@ def test_the_log_probabilities_are_the_worlds(small):
 
 
 def test_splits_differ_and_a_larger_one_begins_with_the_smaller(small, tmp_path):
-    more = load(tmp_path, n_train=90, n_val=20, n_test=31, world_seed=0)
+    more = load(tmp_path, n_train=90, n_val=20, n_test=31, world_seed=0, layout=LAYOUT)
     for name in SPLITS:
         few, many = getattr(small, name), getattr(more, name)
         np.testing.assert_array_equal(many.tokens[: len(few.tokens)], few.tokens)
@@ -144,7 +146,10 @@ def test_a_damaged_file_is_set_aside_and_made_again(tmp_path, caplog, damage):
 
 
 def test_other_processes_make_the_same_arrays_and_two_at_once_make_one_file(small, tmp_path):
-    code = f"from pathlib import Path; from lecture04.data.corpus import load; load(Path({str(tmp_path)!r}), **{SMALL})"
+    imports = (
+        "from pathlib import Path; from lecture04.data.batches import Documents; from lecture04.data.corpus import load"
+    )
+    code = f"{imports}; load(Path({str(tmp_path)!r}), **{SMALL})"
     processes = [
         subprocess.Popen([sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, stderr=subprocess.PIPE)
         for seed in ("1", "2")

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from lecture04 import config
 from lecture04.nn.init import build
-from lecture04.nn.posenc import NoPE, RoPE, Sinusoidal
+from lecture04.nn.posenc import NoPE, Sinusoidal
+from lecture04.nn.rope import RoPE
 
 
 def rope(width=16, base=10000.0):

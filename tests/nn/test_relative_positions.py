@@ -9,7 +9,8 @@ from lecture04 import config
 from lecture04.nn.attention import Attention
 from lecture04.nn.init import build
 from lecture04.nn.norm import RMSNorm
-from lecture04.nn.posenc import T5, ALiBi, HalfRoPE, Learned, RoPE, Shaw, alibi_slopes
+from lecture04.nn.posenc import T5, ALiBi, Learned, Shaw, alibi_slopes
+from lecture04.nn.rope import HalfRoPE, RoPE
 
 MODEL = config.Model(d_model=24, n_heads=3)
 
@@ -74,6 +75,14 @@ def test_alibis_slopes_for_any_number_of_heads(n):
     expected = alibi_slopes(lower) + alibi_slopes(2 * lower)[0::2][: n - lower]
     assert alibi_slopes(n) == pytest.approx(expected)
     assert len(set(alibi_slopes(n))) == n
+
+
+@pytest.mark.parametrize("n", [3, 4, 16, 32])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_alibis_slopes_are_exact_in_a_models_own_type(n, dtype):
+    module = ALiBi(config.PosEnc(name="alibi"), config.Model(d_model=n, n_heads=n)).to(dtype)
+    expected = torch.tensor(alibi_slopes(n), dtype=torch.float64)
+    torch.testing.assert_close(module.slopes.double(), expected, atol=0, rtol=torch.finfo(dtype).eps)
 
 
 def test_alibi_is_minus_slope_times_distance():

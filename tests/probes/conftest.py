@@ -1,7 +1,10 @@
-"""A probe's table, by its name and overrides."""
+"""A probe's table, by its name and overrides; and a finished sweep for those that read one."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -47,3 +50,40 @@ def value(ask) -> Callable[..., float]:
         return float(found)
 
     return value
+
+
+# A run of a second; the first row of sweeps/ffn is the standard model.
+SMALL = (
+    "trainer.steps=30",
+    "trainer.batch_size=8",
+    "trainer.diverged_margin=-9",
+    "data.n_train=120",
+    "data.n_val=20",
+    "data.n_test=40",
+)
+
+
+@pytest.fixture(scope="session")
+def small_data() -> tuple[str, ...]:
+    """The overrides that the runs of `swept` were made with."""
+    return SMALL
+
+
+@pytest.fixture(scope="session")
+def swept(tmp_path_factory) -> Path:
+    """The outputs folder of `train.py -m sweeps=ffn` with small runs of two seeds; its table is called ffn."""
+    outputs = tmp_path_factory.mktemp("swept") / "outputs"
+    command = [sys.executable, str(cli.ROOT / "train.py"), "-m", "sweeps=ffn", "seed=0,1", "logger=none", *SMALL]
+    command += ["hydra/launcher=basic", f"paths.outputs={outputs}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    # With other settings than the file's the table has a name of its own; claims are about the file's.
+    (folder,) = (outputs / "sweeps").iterdir()
+    folder.rename(outputs / "sweeps" / "ffn")
+    return outputs
+
+
+@pytest.fixture(scope="session")
+def whole_corpus(tmp_path_factory) -> str:
+    """Where probes of the standard corpus keep it, as an override: made once."""
+    return f"paths.outputs={tmp_path_factory.mktemp('corpus')}"

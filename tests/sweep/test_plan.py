@@ -111,7 +111,7 @@ def test_what_a_dead_worker_left_is_launched_again(plan_of):
     launcher = Launcher(p, work)
     launch(p, launcher)
     assert [len(jobs) for jobs in launcher.launches] == [4, 2, 1], "the one that had begun is launched by itself"
-    assert not missing(p)
+    assert not missing(p.jobs)
 
 
 def test_a_run_that_always_kills_its_worker_ends_as_failed(plan_of):
@@ -129,8 +129,8 @@ def test_a_run_that_always_kills_its_worker_ends_as_failed(plan_of):
     launcher = Launcher(p, work)
     launch(p, launcher)
     assert starts == {0: TRIES, 1: TRIES}
-    assert {job.row for job in missing(p)} == {"b"}
-    assert all("out of memory" in (job.error or "") for job in missing(p))
+    assert {job.row for job in missing(p.jobs)} == {"b"}
+    assert all("out of memory" in (job.error or "") for job in missing(p.jobs))
 
 
 def test_a_launcher_that_never_works_ends_with_every_run_failed(plan_of):
@@ -168,6 +168,77 @@ def test_status_counts_a_result_only_with_its_evaluation(plan_of):
     assert plan.status_of(job) is Status.failed
     job.record.write_evaluation(job.key, {"metrics": {}})
     assert plan.status_of(job) is Status.finished
+
+
+UPTRAINED = ["attention=mqa", "init=uptrain", "init.source=['attention=mha']", "trainer.steps=3"]
+
+
+def test_what_a_run_starts_from_is_launched_before_it(plan_of):
+    p = plan_of(star({"MQA": UPTRAINED}, common=["data.n_train=80"]))
+    sources, own = p.waves
+    assert [job.overrides for job in sources] == [("attention=mha", "data.n_train=80", f"seed={i}") for i in (0, 1)]
+    assert [(job.cfg.attention.name, job.cfg.seed, job.cfg.data.n_train) for job in sources] == [
+        ("mha", 0, 80),
+        ("mha", 1, 80),
+    ]
+    launcher = Launcher(p, lambda launch, n, job: finish(job))
+    launcher.jobs |= {job.overrides: job for job in sources}
+    launch(p, launcher)
+    assert launcher.launches == [sources, own]
+    assert len(p.runs) == 4
+
+
+def test_a_source_that_is_a_row_of_the_sweep_is_trained_once(plan_of):
+    p = plan_of(star({"MHA": [], "MQA": UPTRAINED}))
+    assert len(p.runs) == len(p.jobs) == 4
+    launcher = Launcher(p, lambda launch, n, job: finish(job))
+    launcher.jobs |= {job.overrides: job for job in p.waves[0]}
+    launch(p, launcher)
+    assert [len(jobs) for jobs in launcher.launches] == [2, 2]
+
+
+def test_a_run_has_the_identity_of_its_source(plan_of):
+    def folders(*source):
+        line = f"init.source=[{','.join(map(repr, source))}]"
+        return [job.record.folder.name for job in plan_of(star({"MQA": [*UPTRAINED, line]})).jobs]
+
+    assert folders("attention=mha") == folders("attention=gqa", "attention.n_kv_heads=4", "attention=mha")[:2]
+    assert not set(folders("attention=mha")) & set(folders("attention=mha", "trainer.epochs=3"))
+
+
+def test_uptraining_keeps_its_sources_d_ff(plan_of):
+    (job, *_) = plan_of(star({"MQA": [*UPTRAINED, "init.source=['ffn=relu','ffn.d_ff=77']"]})).jobs
+    assert job.cfg.ffn.d_ff == 77
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (["init=uptrain"], r"init\.source=\[\]: name the run to start from"),
+        (["init=uptrain", "init.source=['ffn=gelu']"], r"init\.source: its ffn\.name is gelu, this run's relu"),
+        (["init=uptrain", "init.source=['model.n_layers=3']"], r"its model\.n_layers is 3, this run's 2"),
+        (["init=uptrain", "init.source=['attention=mqa']"], r"attention\.n_kv_heads=4: must divide its source's 1"),
+        (["init=uptrain", "init.source=['attention=mla']"], r"a latent has none"),
+        (["init=uptrain", "init.source=['seed=3']"], r"init\.source: seed=3 cannot stand there"),
+        (["init=uptrain", "init.source=['ffn=nope']"], r"init\.source: ffn=nope: there is no such choice"),
+        (["init=uptrain", "init.source=['optim.lr=-1']"], r"init\.source: optim\.lr=-1"),
+    ],
+)
+def test_a_source_that_cannot_be_is_said(plan_of, lines, said):
+    with pytest.raises(UserError, match=said):
+        plan_of(star({"a": lines}))
+
+
+def test_rows_that_test_one_run_in_two_ways_launch_it_once_at_a_time(plan_of):
+    common = ["data=garden_packed", "posenc=rope", "trainer.steps=2"]
+    rows = {"short": [], "long": ["eval.length=128"], "linear": ["eval.length=128", "eval.scaling.name=linear"]}
+    p = plan_of(star(rows, common=common, seeds=[0]))
+    assert len({job.record.folder for job in p.jobs}) == 1
+    assert len({job.key for job in p.jobs}) == 3
+    launcher = Launcher(p, lambda launch, n, job: finish(job))
+    launch(p, launcher)
+    assert [[job.row for job in jobs] for jobs in launcher.launches] == [["short"], ["long"], ["linear"]]
+    assert len(p.runs) == 1
 
 
 @given(

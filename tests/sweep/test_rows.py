@@ -18,8 +18,8 @@ def is_group(key):
     return key in GROUPS
 
 
-def rows_of(design, rows, *lines, common=()):
-    sweep = Sweep(name="mine", design=design, rows=rows, common=list(common), seeds=[0])
+def rows_of(design, rows, *lines, common=(), slices=None):
+    sweep = Sweep(name="mine", design=design, rows=rows, common=list(common), slices=slices or {}, seeds=[0])
     return {row.name: list(row.overrides) for row in file_rows(sweep, ask(*lines), is_group)}
 
 
@@ -113,3 +113,35 @@ def test_a_table_keeps_its_folder_over_seeds_and_leaves_it_for_other_settings():
     assert len({name(), name("optim.lr=0.1"), name("optim.lr=0.2")}) == 3
     assert title(sweep, ask("seed=0,1")) == "Mine"
     assert title(sweep, ask("optim.lr=0.1")) == "Mine: optim.lr=0.1"
+
+
+SLICES = {"slow": ["optim.lr=0.1"], "fast": ["optim.lr=0.2", "optim.clip=1"]}
+
+
+def test_a_grid_has_every_row_in_every_slice_and_a_row_wins_over_its_slice():
+    grid = rows_of(Design.grid, {"a": [], "b": ["ffn=swiglu", "optim.clip=2"]}, common=["norm=rmsnorm"], slices=SLICES)
+    assert grid == {
+        "slow: a": ["norm=rmsnorm", "optim.lr=0.1"],
+        "slow: b": ["norm=rmsnorm", "optim.lr=0.1", "ffn=swiglu", "optim.clip=2"],
+        "fast: a": ["norm=rmsnorm", "optim.lr=0.2", "optim.clip=1"],
+        "fast: b": ["norm=rmsnorm", "optim.lr=0.2", "optim.clip=2", "ffn=swiglu"],
+    }
+
+
+def test_a_grids_rows_know_their_slice():
+    sweep = Sweep(name="mine", design=Design.grid, rows={"a": [], "b": ["ffn=gelu"]}, slices=SLICES)
+    assert [row.slice for row in file_rows(sweep, ask(), is_group)] == ["slow", "slow", "fast", "fast"]
+
+
+@pytest.mark.parametrize(
+    ("design", "slices", "line", "said"),
+    [
+        (Design.grid, {}, (), r"sweep\.slices: sweeps=mine is a grid and has none"),
+        (Design.star, SLICES, (), r"sweep\.slices: sweeps=mine is a star; slices are for design: grid"),
+        (Design.grid, SLICES, ("optim.lr=1",), r"optim\.lr=1: slice 'slow' of sweeps=mine sets this itself"),
+        (Design.grid, {"x": ["seed=3"]}, (), r"slice 'x': 'seed=3' cannot stand in a row"),
+    ],
+)
+def test_slices_that_do_not_fit_are_said(design, slices, line, said):
+    with pytest.raises(UserError, match=said):
+        rows_of(design, {"a": ["ffn=gelu"]}, *line, slices=slices)

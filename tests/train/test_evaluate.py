@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 import torch
 
+from lecture04.data.batches import Documents
 from lecture04.data.corpus import Split
 from lecture04.metrics import METRICS
 from lecture04.nn.init import build
 from lecture04.train.evaluate import evaluate, mean_nll, possessive_accuracy, ppl, token_nll
 
-MAX_LEN = 16
+LAYOUT = Documents(16)
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +38,7 @@ def slowly(model, split):
 
 def test_token_nll_is_that_of_each_document_alone(model, tiny_corpus):
     split = tiny_corpus.val
-    nll, logits = token_nll(model, split, MAX_LEN)
+    nll, logits = token_nll(model, split, LAYOUT)
     slow_nll, slow_logits = slowly(model, split)
     assert nll == pytest.approx(slow_nll, abs=1e-5)
     assert logits == pytest.approx(slow_logits, abs=1e-5)
@@ -47,18 +48,19 @@ def test_token_nll_is_that_of_each_document_alone(model, tiny_corpus):
 def test_mean_nll_counts_predicted_tokens_alone(model, tiny_corpus):
     split = tiny_corpus.val
     expected = slowly(model, split)[0].sum() / (len(split.tokens) - split.n_docs)
-    assert mean_nll(model, split, MAX_LEN) == pytest.approx(expected, abs=1e-5)
+    assert mean_nll(model, split, LAYOUT) == pytest.approx(expected, abs=1e-5)
 
 
 def test_mean_nll_does_not_depend_on_how_documents_are_packed(model, tiny_corpus):
-    assert mean_nll(model, tiny_corpus.train, 16) == pytest.approx(mean_nll(model, tiny_corpus.train, 100), abs=1e-5)
+    narrow, wide = (mean_nll(model, tiny_corpus.train, Documents(n)) for n in (16, 100))
+    assert narrow == pytest.approx(wide, abs=1e-5)
 
 
 def test_a_model_of_equal_logits_has_the_uniform_nll(small, tiny_corpus):
     blank = build(small())
     with torch.no_grad():
         blank.embed.weight.zero_()
-    assert mean_nll(blank, tiny_corpus.test, MAX_LEN) == pytest.approx(math.log(15), abs=1e-6)
+    assert mean_nll(blank, tiny_corpus.test, LAYOUT) == pytest.approx(math.log(15), abs=1e-6)
 
 
 def a_split(tokens, distance):
@@ -111,13 +113,13 @@ def test_possessive_accuracy_of_models_logits(model, tiny_corpus):
         for i in range(len(split.tokens))
         if split.subject_distance[i] > 4
     ]
-    _, ours = token_nll(model, split, MAX_LEN)
+    _, ours = token_nll(model, split, LAYOUT)
     assert possessive_accuracy(ours, split, 4) == pytest.approx((np.mean(right), len(right)))
 
 
 def test_evaluate_says_all_there_is_of_each_split(model, tiny_corpus, small):
     cfg = small("recipe=llama")
-    metrics = evaluate(model, tiny_corpus, cfg)
+    metrics = evaluate(model, tiny_corpus, cfg).metrics
     for name in ("train", "val", "test"):
         split = getattr(tiny_corpus, name)
         nll = slowly(model, split)[0].sum() / split.n_predicted
@@ -127,12 +129,12 @@ def test_evaluate_says_all_there_is_of_each_split(model, tiny_corpus, small):
         assert metrics[f"{name}/excess"] == pytest.approx(nll - true, abs=1e-5)
     assert metrics["possessive/n"] == (tiny_corpus.test.subject_distance > 4).sum()
     assert 0 <= metrics["possessive/accuracy"] <= 1
-    wide = evaluate(model, tiny_corpus, replace(cfg, eval=replace(cfg.eval, window=6)))
+    wide = evaluate(model, tiny_corpus, replace(cfg, eval=replace(cfg.eval, window=6))).metrics
     assert wide["possessive/n"] == (tiny_corpus.test.subject_distance > 6).sum() < metrics["possessive/n"]
 
 
 def test_every_evaluated_metric_can_stand_in_a_table(model, tiny_corpus, small):
-    assert set(evaluate(model, tiny_corpus, small("recipe=llama"))) <= set(METRICS)
+    assert set(evaluate(model, tiny_corpus, small("recipe=llama")).metrics) <= set(METRICS)
 
 
 def test_evaluating_changes_nothing_and_repeats(model, tiny_corpus, small):

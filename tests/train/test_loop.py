@@ -8,7 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from lecture04.data.batches import make_batch, order
+from lecture04.data.batches import Documents, make_batch, order
 from lecture04.nn.init import build
 from lecture04.train import loop
 from lecture04.train.evaluate import mean_nll
@@ -122,7 +122,7 @@ def test_the_logged_loss_is_the_mean_since_the_row_before(small, tiny_corpus, mo
 
 
 def test_the_logged_validation_is_the_models(trained, tiny_corpus, cfg):
-    nll = mean_nll(trained.model, tiny_corpus.val, cfg.data.max_len)
+    nll = mean_nll(trained.model, tiny_corpus.val, tiny_corpus.layout)
     last = trained.rows[-1]
     assert last["val/nll"] == nll
     assert last["val/ppl"] == pytest.approx(math.exp(nll))
@@ -223,7 +223,7 @@ def test_swapping_a_part_leaves_the_data_as_it_was(small, tiny_corpus):
 def test_batch_loss_is_the_mean_over_predicted_tokens(small, tiny_corpus):
     model, split = build(small()), tiny_corpus.val
     batch = make_batch(split, np.arange(split.n_docs), 16)
-    assert batch_loss(model, batch).item() == pytest.approx(mean_nll(model, split, 16), abs=1e-5)
+    assert batch_loss(model, batch).item() == pytest.approx(mean_nll(model, split, Documents(16)), abs=1e-5)
 
 
 def test_training_needs_a_settled_config(small, tiny_corpus):
@@ -231,3 +231,13 @@ def test_training_needs_a_settled_config(small, tiny_corpus):
     open_ended = replace(cfg, trainer=replace(cfg.trainer, steps=None))
     with pytest.raises(AssertionError, match="settle"):
         Watched(open_ended, tiny_corpus)
+
+
+def test_without_a_step_the_model_is_only_validated(small, tiny_corpus):
+    cfg = replace(small(), trainer=replace(small().trainer, steps=0))
+    ran = Watched(cfg, tiny_corpus)
+    assert all(torch.equal(a, b) for a, b in zip(ran.model.parameters(), build(cfg).parameters(), strict=True))
+    nll = mean_nll(ran.model, tiny_corpus.val, tiny_corpus.layout)
+    assert ran.values("val/nll") == {0: pytest.approx(nll)}
+    assert (ran.outcome.steps, ran.outcome.tokens, ran.ticks) == (0, 0, [])
+    assert ran.outcome.diverged  # new parameters know no more than word frequencies

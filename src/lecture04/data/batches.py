@@ -10,6 +10,7 @@ Shapes: B rows, T tokens in the longest row.
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -22,15 +23,45 @@ PAD, IGNORE = 0, -100  # IGNORE is cross_entropy's own default
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows of whole documents. At padding, `targets` is IGNORE and `document` -1; `source` is the target's place in
-    the split's flat arrays (or -1), for whatever else is known of that token."""
+    """Rows of tokens. At padding, `targets` is IGNORE and `document` -1; `source` is the target's place in the split's
+    flat arrays (or -1), for whatever else is known of that token.
+
+    Where `pos` and `document` are None each row is one sequence, whatever documents it is cut from.
+    """
 
     tokens_BT: Tensor
     targets_BT: Tensor
-    pos_BT: Tensor
-    document_BT: Tensor
+    pos_BT: Tensor | None
+    document_BT: Tensor | None
     source_BT: Tensor
     n_predicted: int
+
+
+class Layout(Protocol):
+    """How documents become batches; a corpus has one (`Corpus.layout`)."""
+
+    def training(self, split: Split, *, seed: int, batch_size: int) -> Iterator[Batch]:
+        """Batches in the order of a seed, epoch after epoch without end."""
+        ...
+
+    def evaluation(self, split: Split) -> Iterator[Batch]:
+        """Every predicted token once, in the split's order."""
+        ...
+
+
+@dataclass(frozen=True)
+class Documents:
+    """Whole documents in rows of at most `max_len` tokens; a batch counts documents."""
+
+    max_len: int
+
+    def training(self, split: Split, *, seed: int, batch_size: int) -> Iterator[Batch]:
+        """See `training_batches`."""
+        return training_batches(split, seed=seed, batch_size=batch_size, max_len=self.max_len)
+
+    def evaluation(self, split: Split) -> Iterator[Batch]:
+        """See `evaluation_batches`."""
+        return evaluation_batches(split, max_len=self.max_len)
 
 
 def pack(lengths: np.ndarray, capacity: int) -> list[list[int]]:

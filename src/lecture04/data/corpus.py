@@ -5,9 +5,10 @@ import hashlib
 import json
 import logging
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 from zipfile import BadZipFile
 
 import numpy as np
@@ -16,10 +17,13 @@ from filelock import FileLock
 from lecture04.data import garden, grammar
 from lecture04.source import statements
 
+if TYPE_CHECKING:
+    from lecture04.data.batches import Layout
+
 logger = logging.getLogger(__name__)
 
 SPLIT_SEEDS = {"train": 1, "val": 2, "test": 3}
-_ARRAYS = ("tokens", "offsets", "log_prob", "subject_distance")
+_ARRAYS = ("tokens", "offsets", "log_prob", "subject_distance", "given")
 
 
 @dataclass(frozen=True)
@@ -32,12 +36,16 @@ class Split:
         log_prob: float64 [n_tokens], the true log p(token | prefix) in nats, 0 at <bos>.
         subject_distance: int16 [n_tokens]; at a possessive pronoun, how many tokens back the head noun of its subject
             stands, and 0 at any other token.
+        given: int16 [n_tokens], the id of the word that the token was drawn for (a verb for its subject, an object for
+            its verb), -1 where there is none; by the derivation that made the document, which may be one of several.
+            None where nobody says.
     """
 
     tokens: np.ndarray
     offsets: np.ndarray
     log_prob: np.ndarray
     subject_distance: np.ndarray
+    given: np.ndarray | None = None
 
     @property
     def n_docs(self) -> int:
@@ -55,15 +63,22 @@ class Split:
         mask[self.offsets[:-1]] = False
         return mask
 
+    def first(self, n_docs: int) -> "Split":
+        """Its first documents alone; all where there are no more."""
+        offsets = self.offsets[: n_docs + 1]
+        arrays = {f.name: a[: offsets[-1]] for f in fields(self) if (a := getattr(self, f.name)) is not None}
+        return Split(**arrays | {"offsets": offsets})
+
 
 @dataclass(frozen=True)
 class Corpus:
-    """Training, validation and test documents of one world."""
+    """Training, validation and test documents of one world, and how they become batches."""
 
     train: Split
     val: Split
     test: Split
     vocab: tuple[str, ...]
+    layout: "Layout"
 
     def true_nll(self, split: str) -> float:
         """The entropy rate on a split: mean -log p of the true distribution, in nats per predicted token."""
@@ -82,7 +97,7 @@ class Corpus:
         return getattr(self, name)
 
 
-def load(folder: Path, *, n_train: int, n_val: int, n_test: int, world_seed: int) -> Corpus:
+def load(folder: Path, *, n_train: int, n_val: int, n_test: int, world_seed: int, layout: "Layout") -> Corpus:
     """The corpus of so many documents, made on first use and kept in `folder`.
 
     A larger split begins with the documents of a smaller one. The file's name carries a hash of the settings and of the
@@ -105,7 +120,7 @@ def load(folder: Path, *, n_train: int, n_val: int, n_test: int, world_seed: int
             arrays = _make(sizes, world_seed)
             _write(path, arrays)
     splits = {name: Split(**{array: arrays[f"{name}.{array}"] for array in _ARRAYS}) for name in sizes}
-    return Corpus(**splits, vocab=garden.VOCAB)
+    return Corpus(**splits, vocab=garden.VOCAB, layout=layout)
 
 
 def _make(sizes: dict[str, int], world_seed: int) -> dict[str, np.ndarray]:
@@ -121,6 +136,7 @@ def _make(sizes: dict[str, int], world_seed: int) -> dict[str, np.ndarray]:
             f"{name}.subject_distance": np.array(
                 [d for doc in documents for d in (0, *doc.subject_distance)], dtype=np.int16
             ),
+            f"{name}.given": np.array([g for doc in documents for g in (-1, *doc.given)], dtype=np.int16),
         }
     return arrays
 

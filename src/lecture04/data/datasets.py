@@ -4,6 +4,7 @@ from pathlib import Path
 
 from lecture04 import config
 from lecture04.data import corpus
+from lecture04.data.batches import Documents
 from lecture04.registry import register
 
 
@@ -16,4 +17,5 @@ def garden(options: config.Garden, folder: Path) -> corpus.Corpus:
         n_val=options.n_val,
         n_test=options.n_test,
         world_seed=options.world_seed,
+        layout=Documents(options.max_len),
     )

@@ -205,18 +205,21 @@ class _Rules:
 
 @dataclass(frozen=True)
 class Document:
-    """One document, without <bos> and with <eos>; three values a token.
+    """One document, without <bos> and with <eos>; four values a token.
 
     Attributes:
         tokens: token ids.
         log_prob: the true log p(token | prefix) in nats, float64.
         subject_distance: at a possessive pronoun, how many tokens back the head noun of its subject stands; 0 at any
             other token.
+        given: id of the word that the token was drawn for, -1 where there is none. It is said of the derivation that made
+            the text; another one of the same words, where there is any, may say otherwise.
     """
 
     tokens: list[int]
     log_prob: np.ndarray
     subject_distance: list[int]
+    given: list[int]
 
 
 @dataclass(frozen=True)
@@ -253,7 +256,7 @@ class Garden:
         """One document; as many uniform numbers are drawn from `rng` as it has tokens."""
         text = self.grammar.sample(rng)
         tokens = [TOKEN_ID[terminal.word] for terminal in text]
-        return Document(tokens, self.log_prob(tokens), _subject_distance(text))
+        return Document(tokens, self.log_prob(tokens), _subject_distance(text), [_given(terminal) for terminal in text])
 
     def _read(self, tokens: Sequence[int]) -> tuple[list[float], Belief]:
         belief, probs = self.grammar.start, []
@@ -282,6 +285,14 @@ def _subject_distance(text: Sequence[Terminal]) -> list[int]:
             case Note(subject=Subject() as subject) if terminal.word in POSSESSIVES:
                 distances[position] = position - named_at[subject]
     return distances
+
+
+def _given(terminal: Terminal) -> int:
+    match terminal.note:
+        case Note(given=str(word)) if word:
+            return TOKEN_ID[word]
+        case _:
+            return -1
 
 
 def _show(document: Document) -> str:

@@ -58,12 +58,12 @@ class Attention(nn.Module):
         super().__init__()
         assert options.n_kv_heads is not None, "settle the config first"
         self.d_head = model.d_head
-        self.scale = model.d_head**-0.5 if options.scale is None else options.scale
+        self.scale = (model.d_head**-0.5 if options.scale is None else options.scale) * posenc.score_factor
         d_q, d_kv = model.n_heads * model.d_head, options.n_kv_heads * model.d_head
         self.q = nn.Linear(model.d_model, d_q, bias=options.bias)
         self.k = nn.Linear(model.d_model, d_kv, bias=options.bias)
         self.v = nn.Linear(model.d_model, d_kv, bias=options.bias)
-        self.output = nn.Linear(d_q, model.d_model, bias=options.bias)
+        self.output = nn.Linear(d_q, model.d_model, bias=options.has_output_bias)
         self.q_norm = new_norm(model.d_head) if options.qk_norm else nn.Identity()
         self.k_norm = new_norm(model.d_head) if options.qk_norm else nn.Identity()
         self.relative = posenc.relative(model.d_head, causal=options.causal)

@@ -137,11 +137,20 @@ class ReGLU(GatedFFN):
 
 @register("ffn", "geglu", gated=True)
 class GEGLU(GatedFFN):
-    """GELU(gate(x)) * up(x) (Shazeer 2020; T5 1.1)."""
+    """GELU(gate(x)) * up(x) (Shazeer 2020)."""
 
     def activation(self, x: Tensor) -> Tensor:
         """x Phi(x), exact."""
         return F.gelu(x)
+
+
+@register("ffn", "geglu_tanh", gated=True)
+class GEGLUTanh(GatedFFN):
+    """GELU(gate(x)) * up(x) with GELU's tanh approximation (Shazeer 2020; T5 1.1 and Gemma as released)."""
+
+    def activation(self, x: Tensor) -> Tensor:
+        """The tanh approximation of x Phi(x)."""
+        return F.gelu(x, approximate="tanh")
 
 
 @register("ffn", "swiglu", gated=True)

@@ -45,14 +45,15 @@ class LatentAttention(nn.Module):
     ) -> None:
         super().__init__()
         self.n_heads, self.d_head, self.d_rope = model.n_heads, model.d_head, options.d_rope
-        self.scale = (model.d_head + options.d_rope) ** -0.5 if options.scale is None else options.scale
+        scale = (model.d_head + options.d_rope) ** -0.5 if options.scale is None else options.scale
+        self.scale = scale * posenc.score_factor
         self.q = nn.Linear(model.d_model, model.n_heads * (model.d_head + options.d_rope), bias=options.bias)
         self.kv_down = nn.Linear(model.d_model, options.d_latent, bias=options.bias)
         self.kv_norm = new_norm(options.d_latent)
         self.k_rope = nn.Linear(model.d_model, options.d_rope, bias=options.bias)
         self.k_up = nn.Linear(options.d_latent, model.n_heads * model.d_head, bias=False)
         self.v_up = nn.Linear(options.d_latent, model.n_heads * model.d_head, bias=False)
-        self.output = nn.Linear(model.n_heads * model.d_head, model.d_model, bias=options.bias)
+        self.output = nn.Linear(model.n_heads * model.d_head, model.d_model, bias=options.has_output_bias)
         self.attend = partial(explicit if posenc.needs_scores else fused, scale=self.scale, relative=None)
 
     def empty_cache(self, batch: int) -> KVCache:

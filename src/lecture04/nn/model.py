@@ -36,7 +36,7 @@ class LanguageModel(nn.Module):
         attention, ffn = lookup("attention", cfg.attention.name), lookup("ffn", cfg.ffn.name)
         self.embed = nn.Embedding(cfg.data.vocab_size, model.d_model)
         # Entries of variance 1/D are brought to variance 1, so that a tied head starts with logits of order 1.
-        self.embed_scale = math.sqrt(model.d_model)
+        self.embed_scale = math.sqrt(model.d_model) if model.embed_scale is None else model.embed_scale
         self.posenc: PosEnc = lookup("posenc", cfg.posenc.name)(cfg.posenc, model)
         self.blocks = nn.ModuleList(
             block(attention(cfg.attention, model, self.posenc, norm_of), ffn(cfg.ffn, model), new_norm)

@@ -21,23 +21,25 @@ from lecture04 import config
 from lecture04.registry import register
 
 
-def angles(pos: Tensor, width: int, base: float) -> Tensor:
-    """pos base^(-2i/width) in radians, for i = 0 .. (width - 1)/2 (Vaswani et al. 2017, section 3.5).
+def frequencies(base: float | Tensor, width: int, device: torch.device | None = None) -> Tensor:
+    """base^(-2i/width) radians a token, for i = 0 .. (width - 1)/2 (Vaswani et al. 2017, section 3.5).
 
     In float64 whatever the model's own type: a bfloat16 angle is off by radians at a position of some hundreds.
     """
-    pair = torch.arange(0, width, 2, device=pos.device, dtype=torch.float64)
-    return pos[..., None] * base ** (-pair / width)
+    pair = torch.arange(0, width, 2, device=device, dtype=torch.float64)
+    return base ** (-pair / width)
 
 
 class PosEnc(nn.Module):
     """No hook does anything here; see the module's docstring.
 
+    `score_factor` multiplies the scale of the scores (YaRN, where it is asked to).
     `needs_scores`: the attention must write out its scores, since they are learned from (fused kernels have no gradient
     for what is added to them) or more than a product.
     """
 
     needs_scores = False
+    score_factor = 1.0
 
     def __init__(self, options: config.PosEnc, model: config.Model) -> None:
         super().__init__()
@@ -79,7 +81,7 @@ class Sinusoidal(PosEnc):
     def embed(self, x_BTD: Tensor, pos: Tensor) -> Tensor:
         """x + [sin, cos, sin, cos, ...]; an odd width drops the last cosine."""
         width = x_BTD.shape[-1]
-        angle = angles(pos, width, 10000.0)
+        angle = pos[..., None] * frequencies(10000.0, width, pos.device)
         wave = torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(-2)[..., :width]
         return x_BTD + wave.to(x_BTD.dtype)
 
@@ -102,58 +104,6 @@ class Learned(PosEnc):
         return torch.empty(self.table.shape).normal_(0, 0.02, generator=generator)
 
 
-@register("posenc", "rope")
-class RoPE(PosEnc):
-    """Turns the pair (x_2i, x_2i+1) of queries and keys by p base^(-2i/width) radians (Su et al. 2021).
-
-    A score then depends on the distance of its positions alone. Neighbouring dimensions make a pair ("interleaved");
-    where `width` is less than K the rest of a head is not turned (GPT-NeoX).
-    """
-
-    def __init__(self, options: config.Rope, model: config.Model) -> None:
-        super().__init__(options, model)
-        self.width, self.base = options.width or model.d_head, options.base
-
-    def rotation(self, pos: Tensor) -> Tensor:
-        """cos and sin of every angle, stacked: 2 x (B, 1,) T x width/2."""
-        angle = angles(pos, self.width, self.base).unsqueeze(-3)
-        return torch.stack([angle.cos(), angle.sin()])
-
-    def rotate(self, x_BHTK: Tensor, rotation: Tensor | None) -> Tensor:
-        """(a cos - b sin, a sin + b cos) for each pair (a, b)."""
-        assert rotation is not None
-        cos, sin = rotation.to(x_BHTK.dtype)
-        turned, rest = x_BHTK[..., : self.width], x_BHTK[..., self.width :]
-        a, b = self.split(turned)
-        turned = self.join(a * cos - b * sin, a * sin + b * cos)
-        return torch.cat([turned, rest], dim=-1) if rest.shape[-1] else turned
-
-    def split(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """The two halves of every pair."""
-        return x[..., 0::2], x[..., 1::2]
-
-    def join(self, a: Tensor, b: Tensor) -> Tensor:
-        """The inverse of `split`."""
-        return torch.stack([a, b], dim=-1).flatten(-2)
-
-
-@register("posenc", "rope_half")
-class HalfRoPE(RoPE):
-    """RoPE whose pair i is (x_i, x_i+width/2), the first half with the second (Llama, GPT-NeoX; Su et al. 2021).
-
-    The same functions as the interleaved layout under a permutation of each head's dimensions.
-    """
-
-    def split(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """The two halves of every pair."""
-        first, second = x.chunk(2, dim=-1)
-        return first, second
-
-    def join(self, a: Tensor, b: Tensor) -> Tensor:
-        """The inverse of `split`."""
-        return torch.cat([a, b], dim=-1)
-
-
 def distance(pos_q: Tensor, pos_k: Tensor) -> Tensor:
     """How far back each key lies from each query: pos_q - pos_k, (B)TS."""
     return pos_q[..., :, None] - pos_k[..., None, :]
@@ -167,23 +117,33 @@ class ALiBi(PosEnc):
     paper's own code has it.
     """
 
-    slopes: Tensor
+    exponents: Tensor
 
     def __init__(self, options: config.PosEnc, model: config.Model) -> None:
         super().__init__(options, model)
-        self.register_buffer("slopes", torch.tensor(alibi_slopes(model.n_heads)), persistent=False)
+        # Exact in every type, as the slopes are not: those of 16 heads are roots of 2.
+        self.register_buffer("exponents", torch.tensor(alibi_exponents(model.n_heads)), persistent=False)
+
+    @property
+    def slopes(self) -> Tensor:
+        """m_h, in the model's own type."""
+        return torch.exp2(self.exponents)
 
     def bias(self, pos_q: Tensor, pos_k: Tensor) -> Tensor:
         """-m_h |p_q - p_k|, (B)HTS."""
         return -self.slopes[:, None, None] * distance(pos_q, pos_k).abs().unsqueeze(-3)
 
 
+def alibi_exponents(n_heads: int) -> list[float]:
+    """The exponent of 2 in the slope of each head."""
+    power = 2 ** int(math.log2(n_heads))
+    between = [-4 * h / power for h in range(1, 2 * power + 1, 2)]
+    return [-8 * h / power for h in range(1, power + 1)] + between[: n_heads - power]
+
+
 def alibi_slopes(n_heads: int) -> list[float]:
     """ALiBi's slope of each head."""
-    power = 2 ** int(math.log2(n_heads))
-    slopes = [2 ** (-8 * h / power) for h in range(1, power + 1)]
-    between = [2 ** (-4 * h / power) for h in range(1, 2 * power + 1, 2)]
-    return slopes + between[: n_heads - power]
+    return [2**exponent for exponent in alibi_exponents(n_heads)]
 
 
 @register("posenc", "t5")

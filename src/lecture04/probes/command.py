@@ -31,19 +31,26 @@ def settled(cfg: DictConfig) -> options.ProbeRoot:
     """The config of a probe, settled. Raises UserError with every error, one a line."""
     root = cli.to_root(cfg)
     assert isinstance(root, options.ProbeRoot)
-    if bad := settle.validate(root) + root.probe.errors():
+    if bad := settle.validate(root) + root.probe.errors(root):
         raise errors.UserError("\n".join(bad))
     done = settle.settle(root)
     assert isinstance(done, options.ProbeRoot)
     return done
 
 
+def ready(cfg: DictConfig) -> options.ProbeRoot:
+    """The config of a probe that has all that it reads, settled. Raises UserError where it has not."""
+    done = settled(cfg)
+    done.probe.require(done)
+    return done
+
+
 class Check(Callback):
-    """Every error of the config, before its folder is made."""
+    """Every error of the config, and what it reads and is not there, before its folder is made."""
 
     def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Exit with the errors."""
-        errors.or_exit(lambda: settled(config))
+        errors.or_exit(lambda: ready(config))
 
 
 def register() -> None:
@@ -85,7 +92,7 @@ def main(cfg: DictConfig) -> None:
     """One probe."""
     here = HydraConfig.get()
     command = arguments.command_line("probe.py", here.overrides.task)
-    print(perform(settled(cfg), Path(here.runtime.output_dir), command))
+    print(perform(ready(cfg), Path(here.runtime.output_dir), command))
 
 
 def help_text() -> str:

@@ -1,4 +1,4 @@
-"""What several probes need: parts by name, published shapes, tokens."""
+"""What several probes need: parts by name, published shapes, tokens, trained models."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -6,10 +6,15 @@ from typing import Any
 
 import torch
 import yaml
+from safetensors import SafetensorError
 from torch import Tensor
 
 from lecture04 import config, settle
+from lecture04.errors import UserError
+from lecture04.nn.model import LanguageModel
+from lecture04.probes.finished import Run
 from lecture04.registry import lookup
+from lecture04.train import checkpoint
 
 HERE = Path(__file__).parent
 
@@ -83,3 +88,13 @@ def words(cfg: config.Root, batch: int, n_tokens: int) -> Tensor:
 def largest(x: Tensor) -> float:
     """The largest absolute value."""
     return x.detach().abs().max().item()
+
+
+def trained(run: Run) -> LanguageModel:
+    """A finished run's model. Raises UserError where its parameters are not there, or not those of today's code."""
+    try:
+        return checkpoint.load(run.cfg, run.record.folder).eval()
+    except (FileNotFoundError, SafetensorError, RuntimeError) as e:
+        said = "is missing" if isinstance(e, FileNotFoundError) else "does not fit the model or cannot be read"
+        path = run.record.folder / checkpoint.NAME
+        raise UserError(f"{path}: {said}; take the run's folder away and train it again: {run.again}") from e

@@ -22,7 +22,7 @@ def cell(value: object) -> str:
 def tables(frames: Frames) -> list[Table]:
     """Frames as the tables that reports are made of."""
     return [
-        Table(title, [str(c) for c in frame.columns], [[cell(v) for v in row] for row in frame.to_numpy(object)], [])
+        Table.of_text(title, map(str, frame.columns), [[cell(v) for v in row] for row in frame.to_numpy(object)])
         for title, frame in frames.items()
     ]
 

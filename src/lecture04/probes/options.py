@@ -9,6 +9,7 @@ from omegaconf import MISSING
 
 from lecture04 import config
 from lecture04.config import bounded
+from lecture04.probes import finished
 
 
 class DType(Enum):
@@ -29,9 +30,12 @@ class Probe:
 
     name: str = MISSING
 
-    def errors(self) -> list[str]:
+    def errors(self, cfg: config.Root) -> list[str]:
         """What no bound beside a field can say, a sentence each."""
         return []
+
+    def require(self, cfg: config.Root) -> None:
+        """Raise UserError, which says how to come by it, where something is not there that the probe reads."""
 
 
 @dataclass
@@ -51,7 +55,7 @@ class GradNorms(Probe):
     depths: list[int] | None = None
     n_seeds: int = bounded(5, at_least=2)
 
-    def errors(self) -> list[str]:
+    def errors(self, cfg: config.Root) -> list[str]:
         """Depths that no model has."""
         if self.depths is None or (self.depths and min(self.depths) >= 1):
             return []
@@ -67,6 +71,33 @@ class PositionShift(Probe):
 
 
 @dataclass
+class MLA(Probe):
+    """Nothing of its own to set."""
+
+    def errors(self, cfg: config.Root) -> list[str]:
+        """A head that cannot be rotated."""
+        model = cfg.model
+        if model.d_head % 2 == 0:
+            return []
+        return [
+            f"model.n_heads={model.n_heads}: probe=mla rotates pairs and needs an even d_head, "
+            f"but model.d_model / model.n_heads is {model.d_head}."
+        ]
+
+
+@dataclass
+class Sparsity(Probe):
+    """The runs of the table `sweep`, on the first `n_docs` validation documents."""
+
+    sweep: str = "ffn"
+    n_docs: int = bounded(200, at_least=1)
+
+    def require(self, cfg: config.Root) -> None:
+        """The table, with all its runs."""
+        finished.of_table(cfg, self.sweep)
+
+
+@dataclass
 class ProbeRoot(config.Root):
     """Everything that can be set for a probe. Apart from Root, so that no run's identity depends on probes."""
 
@@ -74,4 +105,10 @@ class ProbeRoot(config.Root):
 
 
 # Probes with options of their own: name -> dataclass, stored as schema/probe/NAME.
-SCHEMAS: dict[str, Any] = {"kv_cache": KVCache, "grad_norms": GradNorms, "position_shift": PositionShift}
+SCHEMAS: dict[str, Any] = {
+    "kv_cache": KVCache,
+    "grad_norms": GradNorms,
+    "position_shift": PositionShift,
+    "mla": MLA,
+    "sparsity": Sparsity,
+}

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from lecture04 import config
-from lecture04.nn.posenc import HalfRoPE, RoPE, Sinusoidal
+from lecture04.nn.posenc import Sinusoidal
+from lecture04.nn.rope import HalfRoPE, RoPE
 from lecture04.probes.common import largest
 from lecture04.registry import register
 

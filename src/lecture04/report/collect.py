@@ -30,6 +30,12 @@ class Results:
         return list(self.manifest["rows"])
 
     @property
+    def slices(self) -> dict[str, str] | None:
+        """Each row's slice, where the design is a grid."""
+        rows = self.manifest["rows"].items()
+        return {row: about["slice"] for row, about in rows} if self.manifest["design"] == "grid" else None
+
+    @property
     def seeds(self) -> list[int]:
         """The seeds that were asked for."""
         return sorted({int(seed) for row in self.manifest["rows"].values() for seed in row["runs"]})
@@ -47,19 +53,39 @@ class Results:
         return Status(self.runs[(self.runs.row == row) & (self.runs.seed == seed)].status.iloc[0])
 
 
+# What a manifest and each of its rows must say; `Plan.manifest` writes it.
+KEYS = ("name", "title", "design", "primary", "columns", "delta", "looks", "command", "rows")
+ROW_KEYS = ("evaluation", "mismatch", "runs", "other_code")
+
+
 def collect(folder: Path) -> Results:
-    """The results of the table that lies in a folder. Raises UserError where none does."""
+    """The results of the table that lies in a folder. Raises UserError where none does, or one of an older format."""
     manifest = read_json(folder / "sweep.json")
     if manifest is None:
         there = sorted(path.parent.name for path in folder.parent.glob("*/sweep.json"))
         raise UserError(f"{folder}: no table lies there. Choices: {', '.join(there) or 'none yet'}.")
+    if lacks := _lacking(manifest):
+        command = manifest.get("command", f"python train.py -m sweeps={folder.name}")
+        raise UserError(f"{folder}/sweep.json: says nothing of {', '.join(lacks)}; `{command}` writes it again.")
+    return gather(folder, manifest)
+
+
+def _lacking(manifest: dict[str, Any]) -> list[str]:
+    row_keys = (*ROW_KEYS, *(["slice"] if manifest.get("design") == "grid" else []))
+    of_rows = [key for about in manifest.get("rows", {}).values() for key in row_keys if key not in about]
+    return [key for key in KEYS if key not in manifest] + list(dict.fromkeys(of_rows))
+
+
+def gather(folder: Path, manifest: dict[str, Any]) -> Results:
+    """What the runs of a manifest have reached, whether or not it lies in its folder yet."""
     lines = []
     for row, about in manifest["rows"].items():
         for seed, name in about["runs"].items():
             record = Record(folder.parent.parent / "runs" / name)
-            status = record.status() if record.is_complete(manifest["evaluation"]) else _unfinished(record, manifest)
+            key = about["evaluation"]
+            status = record.status() if record.is_complete(key) else _unfinished(record, key)
             common = {"row": row, "seed": int(seed), "status": status.value, "run": name}
-            metrics = record.metrics(manifest["evaluation"]) if status.is_result else {}
+            metrics = record.metrics(key) if status.is_result else {}
             lines += [common | {"metric": m, "value": _value(m, v, status)} for m, v in metrics.items()]
             if not metrics:
                 lines.append(common | {"metric": "", "value": math.nan})
@@ -67,8 +93,8 @@ def collect(folder: Path) -> Results:
     return Results(folder, manifest, pd.DataFrame(lines, columns=columns))
 
 
-def _unfinished(record: Record, manifest: dict[str, Any]) -> Status:
-    return Status.failed if record.error(manifest["evaluation"]) else Status.missing
+def _unfinished(record: Record, key: str) -> Status:
+    return Status.failed if record.error(key) else Status.missing
 
 
 def _value(metric: str, value: float, status: Status) -> float:

@@ -14,7 +14,12 @@ from lecture04.stats.band import Contrast, band
 from lecture04.stats.noise import diverged_rows
 from lecture04.stats.scales import Scale, Values, judged_values, scale_of
 
-FAMILY = {"star": "vs {reference}", "step": "vs row before", "total": "vs {reference}"}
+FAMILY = {
+    "star": "vs {reference}",
+    "step": "vs row before",
+    "total": "vs {reference}",
+    "grid": "vs slice's first",
+}
 OUTSIDE = " *"
 
 
@@ -32,7 +37,7 @@ def build(results: Results) -> list[Table]:
     """The table of the primary metric and, where other judged columns are asked for, that of their differences."""
     shown, others = shown_metrics(results.manifest)
     judged, scale = _judged(results, shown)
-    contrasts = band(judged, design=results.manifest["design"], floor=scale.floor(judged))
+    contrasts = _contrasts(results, judged, scale)
     families = list(dict.fromkeys(c.family for c in contrasts))
     seeds = results.seeds
     headings = ["row", METRICS[shown].heading]
@@ -60,6 +65,10 @@ def shown_metrics(manifest: dict) -> tuple[str, list[str]]:
     as_ppl = primary.removesuffix("/nll") + "/ppl" if primary.endswith("/nll") else primary
     shown = as_ppl if as_ppl in columns else primary
     return shown, [name for name in columns if name != shown]
+
+
+def _contrasts(results: Results, judged: Values, scale: Scale) -> list[Contrast]:
+    return band(judged, design=results.manifest["design"], slices=results.slices, floor=scale.floor(judged))
 
 
 def _against(family: str, results: Results, scale: Scale) -> str:
@@ -158,7 +167,7 @@ def _other_differences(results: Results, metrics: list[str]) -> Table | None:
     legend = ["Each metric has a band of its own, uncorrected across metrics."]
     for metric in metrics:
         judged, scale = _judged(results, metric)
-        contrasts = band(judged, design=results.manifest["design"], floor=scale.floor(judged))
+        contrasts = _contrasts(results, judged, scale)
         for family in dict.fromkeys(c.family for c in contrasts if not math.isnan(c.delta)):
             headings.append(f"{METRICS[metric].heading} {_against(family, results, scale)}")
             for row in results.rows:

@@ -15,7 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from lecture04.config import Root
+from lecture04.config import Root, source_of
 from lecture04.registry import PACKAGE, registrations
 from lecture04.source import statements
 
@@ -24,7 +24,7 @@ from lecture04.source import statements
 RUN_CODE = ("nn/init.py", "train/loop.py")
 RUN_FOLDERS = ("nn", "data", "train")
 # What reads the parameters and changes none.
-EVALUATION_CODE = ("train/evaluate.py",)
+EVALUATION_CODE = ("train/evaluate.py", "train/activity.py")
 # Where and how a run is kept, watched and compared; none of it changes a parameter.
 NOT_PART_OF_A_RUN = ("logger", "paths", "runs", "sweep", "origin", "eval")
 # How d_ff was arrived at: a pinned and a matched 171 are the same model.
@@ -56,6 +56,15 @@ def as_dict(cfg: Root) -> dict[str, Any]:
     return plain(asdict(cfg))
 
 
+def as_recorded(cfg: Root) -> dict[str, Any]:
+    """The config as a run's folder keeps it: without which sweep asked for it, and with its source's beside it."""
+    content = as_dict(cfg)
+    del content["sweep"], content["origin"]
+    if source := source_of(cfg):
+        content["init"]["run"] = as_recorded(source)
+    return content
+
+
 def _digest(content: object, length: int) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:length]
 
@@ -74,6 +83,8 @@ def fingerprint(cfg: Root) -> Fingerprint:
     content = {k: v for k, v in as_dict(cfg).items() if k not in NOT_PART_OF_A_RUN}
     for family, key in SETTLED_AWAY:
         del content[family][key]
+    if source := source_of(cfg):
+        content["init"] = {"name": cfg.init.name, "merge": content["init"]["merge"], "run": str(fingerprint(source))}
     return Fingerprint(
         config=_digest([content, version("torch")], 10), code=code_hash(PACKAGE, RUN_CODE, chosen_parts(cfg))
     )

@@ -25,7 +25,7 @@ import yaml
 from filelock import FileLock, Timeout
 
 from lecture04.config import Reuse, Root
-from lecture04.runs.fingerprint import as_dict, fingerprint, run_name
+from lecture04.runs.fingerprint import as_recorded, fingerprint, run_name
 
 log = logging.getLogger(__name__)
 
@@ -97,9 +97,7 @@ class Record:
     def start(self, cfg: Root, command: str) -> None:
         """Make the folder ready for a settled config, without what an earlier try left."""
         self._clear()
-        content = as_dict(cfg)
-        del content["sweep"], content["origin"]
-        text = f"# {command}\n" + yaml.safe_dump(content, sort_keys=False)
+        text = f"# {command}\n" + yaml.safe_dump(as_recorded(cfg), sort_keys=False)
         write_whole(self.folder / "config.yaml", text)
 
     def forget_failure(self, key: str) -> None:

@@ -43,13 +43,13 @@ def show(plan: Plan, launcher_config: Mapping[str, object]) -> None:
 def execute(plan: Plan, launcher: Launcher, arguments: Sequence[str]) -> int:
     """Launch what is missing and print the table. Returns the number of runs that failed."""
     command = command_line("train.py", arguments)
-    todo = missing(plan)
-    to_train = sum(not job.record.status().is_result for job in todo)
+    todo = [job for wave in plan.waves for job in missing(wave)]
+    to_train = sum(not run.record.status().is_result for run in plan.runs)
+    to_evaluate = sum(job.record.status().is_result for job in todo)
     probe = ModeProbe(plan.jobs[0].cfg.logger.name if todo else "none")
-    what = f"{to_train} to train" + (f", {len(todo) - to_train} to evaluate" if len(todo) > to_train else "")
-    print(
-        f"{plan.name}: {len(plan.jobs)} runs, {len(plan.jobs) - len(todo)} there, {what}", file=sys.stderr, flush=True
-    )
+    what = f"{to_train} to train" + (f", {to_evaluate} to evaluate" if to_evaluate else "")
+    there = sum(job.is_complete for job in plan.jobs)
+    print(f"{plan.name}: {len(plan.jobs)} runs, {there} there, {what}", file=sys.stderr, flush=True)
     try:
         with live(plan):
             launch(plan, launcher, wandb_mode=probe.mode())

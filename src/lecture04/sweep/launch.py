@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from lecture04.runs.record import Status
-from lecture04.sweep.plan import Job, Plan, status_of
+from lecture04.sweep.plan import Job, Plan, runs_of, status_of
 
 log = logging.getLogger(__name__)
 TRIES = 3
@@ -20,22 +20,29 @@ class Launcher(Protocol):
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[object]: ...
 
 
-def missing(plan: Plan) -> list[Job]:
-    """The jobs with something left to do, seed by seed; rows that share a run launch it once."""
-    return list({job.record.folder: job for job in plan.jobs if not job.is_complete}.values())
+def missing(jobs: Sequence[Job]) -> list[Job]:
+    """The jobs with something left to do, in their order; rows that share a run and its evaluation launch it once."""
+    return list({(job.record.folder, job.key): job for job in jobs if not job.is_complete}.values())
 
 
 def launch(plan: Plan, launcher: Launcher, *, wandb_mode: str = "") -> None:
-    """Run every job that is missing; what failed in an earlier sweep is tried again.
+    """Run every job that is missing, the runs that others start from first."""
+    for wave in plan.waves:
+        _launch_wave(plan, wave, launcher, wandb_mode)
+
+
+def _launch_wave(plan: Plan, wave: Sequence[Job], launcher: Launcher, wandb_mode: str) -> None:
+    """Run every job of a wave that is missing; what failed in an earlier sweep is tried again.
 
     Outcomes are read from the records: a worker that is killed takes the launcher's whole batch of results with it, but
     not the runs on disk. What it left is launched again. The runs that had begun are launched one by one then, as any
     of them may be what kills the worker; one that was begun TRIES times without an outcome counts as failed.
     """
-    for job in missing(plan):
+    for job in missing(wave):
         job.record.forget_failure(job.key)
     tries, cause = Counter[Path](), ""
-    while todo := [job for job in missing(plan) if status_of(job) is not Status.failed]:
+    # One job a run at a time: the others would wait for its lock.
+    while todo := runs_of(job for job in missing(wave) if status_of(job) is not Status.failed):
         for job in todo:
             if tries[job.record.folder] == TRIES:
                 job.record.give_up(job.cfg, job.key, f"no outcome after {TRIES} tries: {cause}")

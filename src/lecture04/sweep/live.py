@@ -22,14 +22,13 @@ class Board:
 
     def share_done(self, job: Job) -> float:
         """How much of a job's training is done, 0 to 1."""
-        if (job.row, job.seed) in self.settled or job.is_complete:
+        if (job.row, job.seed) in self.settled or job.is_complete or not job.cfg.trainer.steps:
             return 1.0
-        assert job.cfg.trainer.steps is not None
         return job.record.last_step() / job.cfg.trainer.steps
 
     def work_done(self) -> float:
         """Work done, in `plan.work`'s unit."""
-        return sum(self.share_done(job) * work(job.cfg) for job in self.plan.jobs)
+        return sum(self.share_done(run) * work(run.cfg) for run in self.plan.runs)
 
     def cell(self, job: Job) -> str:
         """What the table shows for one job."""
@@ -49,7 +48,7 @@ class Board:
 
     def left(self) -> str:
         """The time left, by the work done since the start; empty where nothing can be said yet."""
-        done, total = self.work_done(), sum(work(job.cfg) for job in self.plan.jobs)
+        done, total = self.work_done(), sum(work(run.cfg) for run in self.plan.runs)
         if done <= self.work_before or not self.moving:
             # The clock starts with the first progress: before it lies the workers' start-up.
             self.moving, self.work_before, self.started = done > self.work_before, done, time.monotonic()

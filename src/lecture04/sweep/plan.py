@@ -1,7 +1,8 @@
 """The plan of a sweep: every row composed and checked, every job with its settled config and its record."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
 from lecture04 import counts, settle
-from lecture04.config import Root, Sweep
+from lecture04.arguments import source_line
+from lecture04.config import Design, Root, Sweep, Uptrain, source_of
 from lecture04.errors import UserError, explain, nearest
 from lecture04.metrics import METRICS
 from lecture04.runs.fingerprint import evaluation_key, fingerprint
@@ -40,6 +42,23 @@ class Job:
         """Why it failed; None where it did not."""
         return self.record.error(self.key)
 
+    def source(self) -> "Job | None":
+        """The job of the run that this one starts from (init=uptrain)."""
+        cfg = source_of(self.cfg)
+        if cfg is None:
+            return None
+        assert isinstance(self.cfg.init, Uptrain)
+        line = source_line(self.cfg.init.source, self.overrides)
+        return Job(self.row, self.seed, tuple(line), cfg, find(cfg), evaluation_key(cfg))
+
+
+def runs_of(jobs: Iterable[Job]) -> list[Job]:
+    """A job for each run among these; several jobs may ask for the same one, with evaluations of their own."""
+    found: dict[Path, Job] = {}
+    for job in jobs:
+        found.setdefault(job.record.folder, job)
+    return list(found.values())
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -58,6 +77,19 @@ class Plan:
         """Where the table lies."""
         return self.outputs / "sweeps" / self.name
 
+    @cached_property
+    def waves(self) -> list[list[Job]]:
+        """What is launched together: first the runs that others start from, at last the sweep's own."""
+        waves = [list(self.jobs)]
+        while sources := runs_of(source for job in waves[0] if (source := job.source())):
+            waves.insert(0, sources)
+        return waves
+
+    @cached_property
+    def runs(self) -> list[Job]:
+        """Every run that is needed, once."""
+        return runs_of(job for wave in reversed(self.waves) for job in wave)
+
     def of_row(self, name: str) -> list[Job]:
         """A row's jobs, in the order of the seeds."""
         return [job for job in self.jobs if job.row == name]
@@ -66,6 +98,8 @@ class Plan:
         """What the report needs to know: the table's design, and where each row's runs lie."""
         rows = {
             row.name: {
+                **({"slice": row.slice} if self.sweep.design is Design.grid else {}),
+                "evaluation": self.of_row(row.name)[0].key,
                 "overrides": list(row.overrides),
                 "mismatch": settle.mismatch(self.of_row(row.name)[0].cfg),
                 "runs": {str(job.seed): job.record.folder.name for job in self.of_row(row.name)},
@@ -79,7 +113,8 @@ class Plan:
             "design": self.sweep.design.name,
             "primary": self.sweep.primary,
             "columns": self.sweep.columns,
-            "evaluation": self.jobs[0].key,
+            "delta": self.sweep.delta,
+            "looks": self.sweep.looks,
             "command": command,
             "rows": rows,
         }
@@ -87,7 +122,7 @@ class Plan:
 
 def make_plan(name: str, title: str, sweep: Sweep, rows: Sequence[Row], seeds: Sequence[int], compose: Compose) -> Plan:
     """Compose each row once, check all, and lay out the jobs. Raises UserError with every row's errors."""
-    errors = _metric_errors(sweep)
+    errors = [*settle.bound_errors(sweep, "sweep."), *_metric_errors(sweep)]
     if not seeds:
         errors.append(f"sweep.seeds: sweeps={sweep.name} has none.")
     if len(set(seeds)) < len(seeds) or min(seeds, default=0) < 0:
@@ -100,9 +135,9 @@ def make_plan(name: str, title: str, sweep: Sweep, rows: Sequence[Row], seeds: S
             errors += [f"row {row.name!r}: {line}" for line in str(e).splitlines()]
         except (HydraException, OmegaConfBaseException) as e:
             errors.append(f"row {row.name!r}: {explain(e)}")
-    first_of: dict[str, str] = {}
+    first_of: dict[tuple[str, str], str] = {}
     for row, cfg in settled.items():
-        same = first_of.setdefault(fingerprint(replace(cfg, seed=0)).config, row)
+        same = first_of.setdefault((fingerprint(replace(cfg, seed=0)).config, evaluation_key(cfg)), row)
         if same != row:
             errors.append(f"rows {same!r} and {row!r}: their runs are the same, so there is nothing to compare.")
     if errors:
@@ -118,11 +153,17 @@ def _job(row: Row, seed: int, cfg: Root) -> Job:
 
 def _metric_errors(sweep: Sweep) -> list[str]:
     fields = [("sweep.primary", sweep.primary), *(("sweep.columns", name) for name in sweep.columns)]
-    return [
+    errors = [
         f"{field}={name}: nothing measures this." + nearest(name, METRICS)
         for field, name in fields
         if name not in METRICS
     ]
+    if sweep.primary in METRICS and not METRICS[sweep.primary].judged:
+        errors.append(
+            f"sweep.primary={sweep.primary}: seeds do not move it, so there is nothing to judge."
+            + nearest("", [name for name, metric in METRICS.items() if metric.judged])
+        )
+    return errors
 
 
 def work(cfg: Root) -> float:
@@ -153,6 +194,8 @@ def print_plan(plan: Plan, n_workers: int) -> None:
     for row in plan.rows:
         jobs = plan.of_row(row.name)
         cfg, missing = jobs[0].cfg, [job for job in jobs if not job.record.status().is_result]
+        # A row that tests the same runs in another way trains nothing itself.
+        trained_here = [job for job in missing if job in plan.runs]
         there = [
             f"{job.seed}*" if is_other_code(job.record, job.cfg) else str(job.seed)
             for job in jobs
@@ -167,13 +210,18 @@ def print_plan(plan: Plan, n_workers: int) -> None:
             f"{counts.flops_per_token(cfg) / 1e3:,.0f}",
             str(counts.kv_per_token(cfg)),
             " ".join(there) or "-",
-            " ".join(str(job.seed) for job in missing) or "-",
+            " ".join(str(job.seed) for job in trained_here) or "-",
         )
-        to_train += len(missing)
-        waiting += len(missing) * work(cfg)
+        to_train += len(trained_here)
+        waiting += len(trained_here) * work(cfg)
     console = Console(width=None if Console().is_terminal else 140)
     console.print(table)
+    own = {job.record.folder for job in plan.jobs}
+    sources = [run for run in plan.runs if run.record.folder not in own and not run.record.status().is_result]
+    waiting += sum(work(run.cfg) for run in sources)
     print(f"seeds {', '.join(map(str, plan.seeds))}; {len(plan.jobs)} runs, {to_train} to train, nothing started")
+    if sources:
+        print(f"before them {len(sources)} runs that these start from")
     if any(is_other_code(job.record, job.cfg) for job in plan.jobs):
         print("* a run of other code (runs.reuse=config)")
     if to_train and rate:

@@ -23,10 +23,11 @@ Lines = dict[str, str]  # key -> the override as it was typed
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table: its name, and what distinguishes its runs from those of the plain config."""
+    """A row of the table: its name, what distinguishes its runs from those of the plain config, and a grid's slice."""
 
     name: str
     overrides: tuple[str, ...]
+    slice: str = ""
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,8 @@ def plain_rows(ask: Asked, is_group: IsGroup) -> list[Row]:
 def file_rows(sweep: Sweep, ask: Asked, is_group: IsGroup) -> list[Row]:
     """The rows of a sweep file. In a path a row adds to those before it; in a star it stands for itself.
 
+    In a grid every row stands in every slice, as `SLICE: ROW`; what it sets wins over what the slice sets.
+
     Choosing a group again drops what earlier rows had set inside it, and choosing a recipe drops all that they had set.
     The command line's overrides hold for every row, over `sweep.common`. Raises UserError where they, or the swept
     keys, meddle with what the rows set.
@@ -109,13 +112,24 @@ def file_rows(sweep: Sweep, ask: Asked, is_group: IsGroup) -> list[Row]:
     if not sweep.rows:
         raise UserError(f"sweep.rows: sweeps={sweep.name} has none.")
     common = {**_parse("sweep.common", sweep.common), **ask.fixed}
-    rows, total = list[Row](), Lines()
-    for name, lines in sweep.rows.items():
-        new = _parse(f"row {name!r}", lines)
+    own = {f"row {name!r}": _parse(f"row {name!r}", lines) for name, lines in sweep.rows.items()}
+    slices = {name: _parse(f"slice {name!r}", lines) for name, lines in sweep.slices.items()}
+    for where, new in {**own, **{f"slice {name!r}": lines for name, lines in slices.items()}}.items():
         if clash := [line for key, line in ask.fixed.items() if key in new]:
-            raise UserError(
-                f"{clash[0]}: row {name!r} of sweeps={sweep.name} sets this itself; it cannot be fixed for all."
-            )
+            raise UserError(f"{clash[0]}: {where} of sweeps={sweep.name} sets this itself; it cannot be fixed for all.")
+    settings = dict(zip(sweep.rows, own.values(), strict=True))
+    if sweep.design is Design.grid:
+        if not slices:
+            raise UserError(f"sweep.slices: sweeps={sweep.name} is a grid and has none.")
+        return [
+            Row(f"{where}: {name}", tuple({**common, **slices[where], **new}.values()), where)
+            for where in slices
+            for name, new in settings.items()
+        ]
+    if slices:
+        raise UserError(f"sweep.slices: sweeps={sweep.name} is a {sweep.design.name}; slices are for design: grid.")
+    rows, total = list[Row](), Lines()
+    for name, new in settings.items():
         total = _add(total, new, is_group) if sweep.design is Design.path else new
         rows.append(Row(name, tuple({**common, **total}.values())))
     return rows

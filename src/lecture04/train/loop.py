@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from lecture04 import config
-from lecture04.data.batches import Batch, training_batches
+from lecture04.data.batches import Batch
 from lecture04.data.corpus import Corpus
 from lecture04.nn.model import LanguageModel
 from lecture04.registry import lookup
@@ -48,11 +48,12 @@ def train(
 
     `log` gets a row each `log_every` steps (train/loss: the mean over them) and one with val/nll each epoch and at the
     end. `tick` gets every step done and the last row. `seconds` are those of training alone, validation apart.
+    Without a step the model is only validated.
     """
     n_steps = cfg.trainer.steps
     assert n_steps is not None, "settle the config first"
     optimiser = lookup("optim", cfg.optim.name)(cfg.optim, model)
-    batches = training_batches(corpus.train, seed=cfg.seed, batch_size=cfg.trainer.batch_size, max_len=cfg.data.max_len)
+    batches = corpus.layout.training(corpus.train, seed=cfg.seed, batch_size=cfg.trainer.batch_size)
     tokens, seconds, row, losses, val_nll = 0, 0.0, Row(), list[torch.Tensor](), math.nan
     epoch = steps_per_epoch(cfg)
     started = time.perf_counter()
@@ -80,11 +81,14 @@ def train(
                 return Outcome(f"the loss is {row['train/loss']} by step {step}", step, tokens, seconds)
         if step % epoch == 0 or last:
             seconds += time.perf_counter() - started
-            val_nll = mean_nll(model, corpus.val, cfg.data.max_len)
+            val_nll = mean_nll(model, corpus.val, corpus.layout)
             row = row | {"val/nll": val_nll, "val/ppl": ppl(val_nll)}
             log({"step": step, "epoch": step / epoch, "val/nll": val_nll, "val/ppl": ppl(val_nll)})
             started = time.perf_counter()
         tick(step, row)
+    if n_steps == 0:
+        val_nll = mean_nll(model, corpus.val, corpus.layout)
+        log({"step": 0, "epoch": 0.0, "val/nll": val_nll, "val/ppl": ppl(val_nll)})
     return Outcome(_collapse(val_nll, corpus, cfg.trainer.diverged_margin), n_steps, tokens, seconds)
 
 
