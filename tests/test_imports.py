@@ -23,6 +23,7 @@ FORBIDDEN = {
         *OURS - {"lecture04.config", "lecture04.registry", "lecture04.counts", "lecture04.settle"},
     },
     "nn": {"hydra", "wandb", "pandas", *OURS - {"lecture04.config", "lecture04.registry", "lecture04.nn"}},
+    "convert": {"hydra", "wandb", "pandas", *OURS - {"lecture04.config", "lecture04.convert"}},
     "data": {
         "hydra",
         "wandb",

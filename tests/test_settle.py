@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lecture04 import counts, registry
+from lecture04 import config, counts, registry
 from lecture04.config import Attention, Data, Match, Model, Optim
 from lecture04.data import garden
 from lecture04.settle import (
@@ -289,9 +289,7 @@ def test_kv_heads_are_a_choice_of_grouped_attention_alone(compose, name, own):
     assert "attention=gqa" in error
 
 
-@pytest.mark.parametrize(
-    "posenc", [name for name in registry.names("posenc") if registry.fact("posenc", name, "rotates", False)]
-)
+@pytest.mark.parametrize("posenc", [name for (_, name), schema in config.SCHEMAS.items() if schema is config.Rope])
 def test_rotated_heads_must_be_even(compose, posenc):
     cfg = changed(compose(f"posenc={posenc}"), "model.d_model", 12)
     (error,) = validate(cfg)

@@ -18,6 +18,16 @@ TOGETHER = [
     ("recipe=llama",),
     ("recipe=llama", "placement=post", "model.tied=false"),
     ("ffn=swiglu", "attention=mqa", "posenc=none", "model.bias=false"),
+    ("posenc=rope", "posenc.scaling.name=yarn", "posenc.scaling.factor=4", "posenc.scaling.n_original=6"),
+    (
+        "attention=mla",
+        "attention.output_bias=false",
+        "posenc=rope_half",
+        "posenc.scaling.name=yarn",
+        "posenc.scaling.factor=4",
+        "posenc.scaling.on_scores=true",
+    ),
+    ("recipe=llama", "model.embed_scale=1", "posenc.scaling.name=llama3", "posenc.scaling.factor=4"),
 ]
 EVERY_MODEL = pytest.mark.parametrize("overrides", SWEPT + TOGETHER, ids=" ".join)
 EVERY_PAIR = pytest.mark.parametrize(

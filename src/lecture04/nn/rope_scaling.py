@@ -44,7 +44,7 @@ def dynamic(base: float, width: int, factor: float, n_original: int, pos: Tensor
     """`ntk` with factor' = factor n / n_original - (factor - 1), n = max(n_original, tokens so far) (emozilla 2023).
 
     What is no longer than n_original stays as it was; at factor 1 a context of n tokens has factor' = n / n_original.
-    The tokens so far are the largest of `pos` (..., T) plus 1, in each row its own; f_(...)1i.
+    The tokens so far are the largest of `pos` plus 1, in each row its own: frequencies (B,) 1 x width/2.
 
     Not causal in the length: a longer context turns the earlier tokens differently. So keys that were cached before the
     context grew are stale, and decoding from a cache is not the full forward (as in transformers, which caches the

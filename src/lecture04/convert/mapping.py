@@ -1,0 +1,252 @@
+"""Parameters under our names and under those of Hugging Face's models: tables of rows, read in both directions.
+
+A row names parameters of ours, one of theirs, and how the one is laid out in the other. `{i}` stands for the layer and
+a final `*` for weight and bias, whichever there are. No tensor is changed in place, and gradients flow through.
+
+Shapes: H query heads, G key and value heads, K d_head, D d_model, L d_latent, R d_rope; weights are out x in.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import torch
+from torch import Tensor
+
+from lecture04 import config
+
+State: TypeAlias = Mapping[str, Tensor]
+Size: TypeAlias = Callable[[config.Root], int]
+
+
+class Layout(Protocol):
+    """How parameters of ours lie in one of theirs; `write` is the inverse of `read`."""
+
+    def read(self, theirs: Tensor, cfg: config.Root) -> tuple[Tensor, ...]:
+        """Theirs as ours."""
+        ...
+
+    def write(self, ours: tuple[Tensor, ...], cfg: config.Root) -> Tensor:
+        """Ours as theirs."""
+        ...
+
+
+@dataclass(frozen=True)
+class Shifted:
+    """ours = theirs + by: a gain that is kept as its distance from 1 (Gemma). By 0: the same."""
+
+    by: float = 0.0
+
+    def read(self, theirs: Tensor, cfg: config.Root) -> tuple[Tensor, ...]:
+        return (theirs + self.by if self.by else theirs,)
+
+    def write(self, ours: tuple[Tensor, ...], cfg: config.Root) -> Tensor:
+        return ours[0] - self.by if self.by else ours[0]
+
+
+SAME = Shifted()
+
+
+@dataclass(frozen=True)
+class Transposed:
+    """Theirs is in x out (GPT-2's Conv1D); a bias has one dimension and stays."""
+
+    inner: Layout = SAME
+
+    def read(self, theirs: Tensor, cfg: config.Root) -> tuple[Tensor, ...]:
+        return self.inner.read(theirs.mT if theirs.ndim == 2 else theirs, cfg)
+
+    def write(self, ours: tuple[Tensor, ...], cfg: config.Root) -> Tensor:
+        whole = self.inner.write(ours, cfg)
+        return whole.mT.contiguous() if whole.ndim == 2 else whole
+
+
+@dataclass(frozen=True)
+class Stacked:
+    """Theirs is ours end to end; where `heads` is given, so within each head: (head, part, row).
+
+    `sizes` are the rows of each part (of one head), `inner` how each part is laid out by itself.
+    """
+
+    sizes: tuple[Size, ...]
+    inner: tuple[Layout, ...]
+    heads: Size | None = None
+
+    def read(self, theirs: Tensor, cfg: config.Root) -> tuple[Tensor, ...]:
+        sizes = [size(cfg) for size in self.sizes]
+        if self.heads is None:
+            parts = theirs.split(sizes)
+        else:
+            parts = [t.flatten(0, 1) for t in theirs.unflatten(0, (self.heads(cfg), -1)).split(sizes, dim=1)]
+        return tuple(layout.read(part, cfg)[0] for layout, part in zip(self.inner, parts, strict=True))
+
+    def write(self, ours: tuple[Tensor, ...], cfg: config.Root) -> Tensor:
+        parts = [layout.write((part,), cfg) for layout, part in zip(self.inner, ours, strict=True)]
+        if self.heads is None:
+            return torch.cat(parts)
+        heads = self.heads(cfg)
+        return torch.cat([part.unflatten(0, (heads, -1)) for part in parts], dim=1).flatten(0, 1)
+
+
+@dataclass(frozen=True)
+class Rotated:
+    """Rows that RoPE turns: theirs in halves or interleaved, ours as `posenc` says (see nn/rope.py).
+
+    In each of `heads` heads the `width` rows from `offset` on are turned.
+    """
+
+    in_halves: bool
+    heads: Size
+    width: Size
+    offset: Size = lambda cfg: 0
+
+    def read(self, theirs: Tensor, cfg: config.Root) -> tuple[Tensor, ...]:
+        return (self._permuted(theirs, cfg, to_halves=cfg.posenc.name == "rope_half", from_halves=self.in_halves),)
+
+    def write(self, ours: tuple[Tensor, ...], cfg: config.Root) -> Tensor:
+        return self._permuted(ours[0], cfg, to_halves=self.in_halves, from_halves=cfg.posenc.name == "rope_half")
+
+    def _permuted(self, x: Tensor, cfg: config.Root, *, to_halves: bool, from_halves: bool) -> Tensor:
+        if to_halves == from_halves:
+            return x
+        by_head, start, width = x.unflatten(0, (self.heads(cfg), -1)), self.offset(cfg), self.width(cfg)
+        pairs = torch.arange(width).view(-1, 2) if to_halves else torch.arange(width).view(2, -1)
+        order = torch.arange(by_head.shape[1])
+        order[start : start + width] = start + pairs.T.flatten()
+        return by_head[:, order].flatten(0, 1)
+
+
+@dataclass(frozen=True)
+class WithoutBias:
+    """Theirs is a norm's weight alone; ours has a bias, which is 0 (MPT)."""
+
+    def read(self, theirs: Tensor, cfg: config.Root) -> tuple[Tensor, ...]:
+        return theirs, torch.zeros_like(theirs)
+
+    def write(self, ours: tuple[Tensor, ...], cfg: config.Root) -> Tensor:
+        """Raises ValueError where the bias is not 0."""
+        if ours[1].any():
+            raise ValueError("a norm's bias is not 0, and the architecture's norms have none.")
+        return ours[0]
+
+
+@dataclass(frozen=True)
+class Row:
+    """Parameters of ours, the one of theirs that holds them, and how."""
+
+    ours: tuple[str, ...]
+    theirs: str
+    layout: Layout = SAME
+
+
+def row(ours: str | tuple[str, ...], theirs: str, layout: Layout = SAME) -> Row:
+    """A row; one name of ours may stand alone."""
+    return Row((ours,) if isinstance(ours, str) else ours, theirs, layout)
+
+
+@dataclass(frozen=True)
+class Table:
+    """An architecture's parameters: embedding, head, and the rows of the rest.
+
+    `embed_scale` is what they multiply the embeddings by. `ignored` are patterns of theirs that hold nothing learned.
+    """
+
+    embed: str
+    head: str
+    rows: tuple[Row, ...]
+    embed_scale: Callable[[config.Root], float] = lambda cfg: 1.0
+    ignored: tuple[str, ...] = ()
+
+
+def embed_scale(cfg: config.Root) -> float:
+    """What our model multiplies its embeddings by."""
+    return cfg.model.d_model**0.5 if cfg.model.embed_scale is None else cfg.model.embed_scale
+
+
+def is_tied(table: Table, cfg: config.Root) -> bool:
+    """Whether what we write can share the embedding with the head: not where theirs has to take up our scale."""
+    return cfg.model.tied and embed_scale(cfg) == table.embed_scale(cfg)
+
+
+def expanded(rows: tuple[Row, ...], n_layers: int) -> Iterator[Row]:
+    """The rows of every layer, of weights and of biases."""
+    for r in rows:
+        for i in range(n_layers) if "{i}" in r.theirs else (0,):
+            for suffix in ("weight", "bias") if r.theirs.endswith("*") else ("",):
+                names = [name.replace("{i}", str(i)).replace("*", suffix) for name in (*r.ours, r.theirs)]
+                yield Row(tuple(names[:-1]), names[-1], r.layout)
+
+
+def read_state(table: Table, theirs: State, cfg: config.Root) -> dict[str, Tensor]:
+    """Their parameters under our names, for the model of `cfg`, which is as their config was read.
+
+    Raises ValueError naming those that have no place in it, and where a head is not the embedding that it is tied to.
+    """
+    ours = {"embed.weight": theirs[table.embed]}
+    if not cfg.model.tied:
+        ours["head.weight"] = theirs[table.head]
+    elif not torch.equal(theirs.get(table.head, theirs[table.embed]), theirs[table.embed]):
+        raise ValueError(f"{table.head} is not {table.embed}, though the config ties them.")
+    left = theirs.keys() - {table.embed, table.head}
+    for r in expanded(table.rows, cfg.model.n_layers):
+        if r.theirs in theirs:
+            ours |= zip(r.ours, r.layout.read(theirs[r.theirs], cfg), strict=True)
+            left -= {r.theirs}
+    _nothing_left({name for name in left if not any(re.search(pattern, name) for pattern in table.ignored)})
+    return ours
+
+
+def write_state(table: Table, ours: State, cfg: config.Root) -> dict[str, Tensor]:
+    """Our parameters under their names. Raises ValueError naming those that have no place there.
+
+    A scale of our embeddings that is not theirs is multiplied in; a tied head is then written on its own (`is_tied`).
+    """
+    scale = embed_scale(cfg) / table.embed_scale(cfg)
+    theirs = {table.embed: ours["embed.weight"] if scale == 1 else ours["embed.weight"] * scale}
+    if not is_tied(table, cfg):
+        theirs[table.head] = ours["embed.weight" if cfg.model.tied else "head.weight"]
+    left = ours.keys() - {"embed.weight", "head.weight"}
+    for r in expanded(table.rows, cfg.model.n_layers):
+        if all(name in ours for name in r.ours):
+            theirs[r.theirs] = r.layout.write(tuple(ours[name] for name in r.ours), cfg)
+            left -= {*r.ours}
+    _nothing_left(left)
+    return theirs
+
+
+def _nothing_left(names: set[str]) -> None:
+    if names:
+        raise ValueError(f"no place for {', '.join(sorted(names)[:5])}{' and more' if len(names) > 5 else ''}.")
+
+
+def n_heads(cfg: config.Root) -> int:
+    """H."""
+    return cfg.model.n_heads
+
+
+def n_kv_heads(cfg: config.Root) -> int:
+    """G."""
+    assert cfg.attention.n_kv_heads is not None, "settle the config first"
+    return cfg.attention.n_kv_heads
+
+
+def d_head(cfg: config.Root) -> int:
+    """K."""
+    return cfg.model.d_head
+
+
+def d_model(cfg: config.Root) -> int:
+    """D."""
+    return cfg.model.d_model
+
+
+def rotated(cfg: config.Root) -> int:
+    """How many dimensions of a head are rotated."""
+    width = cfg.posenc.width if isinstance(cfg.posenc, config.Rope) else None
+    return width or cfg.model.d_head
+
+
+Q_HALVES = Rotated(in_halves=True, heads=n_heads, width=rotated)
+K_HALVES = Rotated(in_halves=True, heads=n_kv_heads, width=rotated)
+ONE_HEAD = Rotated(in_halves=True, heads=lambda cfg: 1, width=rotated)
