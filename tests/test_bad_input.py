@@ -89,12 +89,19 @@ SINGLE = [
     typed("sweep.seeds=[a]", "sweep.seeds=[a]: must be a whole number."),
     typed("sweep.rows=[a]"),
     typed("optim.lr=null", "optim.lr=null: cannot be null."),
+    typed("posenc=rope posenc.scaling=yarn", "posenc.scaling=yarn: it has settings of its own; write posenc.scaling.name"),
+    typed("posenc=rope posenc.scaling.name=yar", "Did you mean yarn?", "Choices: none, linear, ntk, dynamic, yarn"),
+    typed("init=uptrain", "init.source=[]: name the run to start from"),
+    typed("init=uptrain init.source=[ffn=gelu]", "init.source=[ffn=gelu]: write a list of overrides, each in quotes"),
+    typed("init=uptrain \"init.source=['ffn=gelu']\"", "init.source: its ffn.name is gelu, this run's relu"),
+    typed("data=garden_packed trainer.steps=0", "trainer.steps=0: must be at least 1"),
+    typed("eval.length=512", "eval.length=512: data=garden is tested on whole documents"),
     typed("seed=abc", "seed=abc: must be a whole number."),
     # Out of bounds.
     typed("optim.lr=-1", "optim.lr=-1.0: must be above 0."),
     typed("optim.lr=nan", "optim.lr=nan: must be finite and above 0."),
     typed("optim.lr=inf", "optim.lr=inf: must be finite and above 0."),
-    typed("trainer.steps=0", "trainer.steps=0: must be at least 1."),
+    typed("trainer.steps=0", "trainer.steps=0: must be at least 1;"),
     typed("trainer.epochs=null", "trainer.steps=null, trainer.epochs=null"),
     typed("seed=-1", "seed=-1: must be at least 0."),
     typed("optim.beta2=1.5", "optim.beta2=1.5: must be at least 0 and below 1."),
@@ -187,7 +194,7 @@ FILES = [
     mine(rows("{a: [ffn=relu], b: [ffn=relu]}"), "rows 'a' and 'b'"),
     mine(rows("{}"), "sweep.rows: sweeps=mine has none."),
     mine("sweep:\n  rows: {a: []}\n", "sweep.seeds: sweeps=mine has none."),
-    mine("sweep:\n  design: stra\n  rows: {a: []}\n", "sweep.design: ", "Did you mean star?", "star, path."),
+    mine("sweep:\n  design: stra\n  rows: {a: []}\n", "sweep.design: ", "Did you mean star?", "star, path, grid."),
 ]
 CASES = [*SINGLE, *MULTIRUN, *FILES]
 

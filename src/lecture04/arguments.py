@@ -78,10 +78,21 @@ def complaint(override: str) -> str | None:
         return f"{override}: every run needs one choice of {key}, by its name." + nearest("", groups()[key])
     if key == "sweeps" and "," in value:
         return f"{override}: one sweep at a time."
+    if key == "init.source" and not _is_override(override):
+        return f"{override}: write a list of overrides, each in quotes, as in \"init.source=['attention=mha']\"."
     is_group = "/" in key or key in ("schema", "sweeps", *(path.name for path in CONF.iterdir()))
     if is_group and not _are_names(value):
         return f"{override}: {key} takes one choice, by its name; for none, leave {key}= away."
     return None
+
+
+def _is_override(text: str) -> bool:
+    """Whether Hydra's grammar takes it."""
+    try:
+        OverridesParser.create().parse_override(text)
+    except HydraException:
+        return False
+    return True
 
 
 def _are_names(value: str) -> bool:

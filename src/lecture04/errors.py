@@ -45,6 +45,9 @@ def explain(error: BaseException) -> str:
         key = str(cause.full_key)
         missing = typed if typed.startswith(f"{key}=") else key
         return f"{missing}: no such setting." + _nearest_setting(str(cause.key), cause.parent_node)
+    if re.match(r"Invalid type assigned: \w+ is not a subclass of", _first_line(cause)):
+        key, _, value = typed.partition("=")
+        return f"{typed or cause.full_key}: it has settings of its own; write {key}.name={value} or another of them."
     return f"{typed or cause.full_key}: {_reason(cause)}"
 
 
