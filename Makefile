@@ -6,13 +6,13 @@ READY  := $(VENV)/.installed
 SEEDS  ?=
 seeds   = $(if $(SEEDS),seed=$(SEEDS))
 
-ABLATIONS = recipe-ablation ffn-ablation norm-ablation placement-ablation attention-ablation posenc-ablation
+ABLATIONS = $(patsubst sweeps/%.yaml,%-ablation,$(wildcard sweeps/*.yaml))
 
 .DEFAULT_GOAL := help
-.PHONY: help install $(ABLATIONS) plan parts test test-slow benchmark lint types check clean
+.PHONY: help install $(ABLATIONS) lecture plan tables parts test test-slow benchmark lint types check clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-20s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z_-]+:.*## / {printf "  %-27s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: $(READY)  ## make .venv and install into it
 
@@ -29,11 +29,25 @@ norm-ablation:       ## LayerNorm against RMSNorm (SEEDS=...)
 placement-ablation:  ## where the norms stand: pre, post, sandwich (SEEDS=...)
 attention-ablation:  ## key and value heads: MHA, GQA, MQA (SEEDS=...)
 posenc-ablation:     ## position encodings on whole documents (SEEDS=...)
+nope_by_document-ablation:  ## no position encoding against each of them, on whole documents (SEEDS=...)
+extrapolation-ablation:     ## trained on blocks of 64 tokens, tested on blocks of 512 (SEEDS=...)
+uptrain-ablation:           ## MHA's heads merged to GQA and MQA and trained on, and both from scratch (SEEDS=...)
+uptrain_direct-ablation:    ## MHA's heads merged and used as they are (SEEDS=...)
+warmup-ablation:            ## placement x learning rate x warm-up, 6 layers (SEEDS=...)
+stability-ablation:         ## the recipes of 2017 and Llama under stress, 6 layers (SEEDS=...)
+relu_high_lr-ablation:      ## do high learning rates kill ReLU's units? (SEEDS=...)
+aa-ablation:                ## one configuration and twelve seeds, for the A/A test (python -m lecture04.report.aa)
 $(ABLATIONS): %-ablation: $(READY)
 	@$(BIN)/python train.py -m sweeps=$* $(seeds)
 
+lecture: $(READY)  ## everything that the lecture computes, run, judged and written to outputs/lecture/ (SECTION=4 for one)
+	@$(BIN)/python -m lecture04.lecture $(SECTION)
+
 plan: $(READY)  ## what recipe-ablation would train, and how long; starts nothing
 	@$(BIN)/python train.py -m sweeps=recipe $(seeds) sweep.plan=true
+
+tables: $(READY)  ## every table of outputs/ again, all its files, from the records alone
+	@$(BIN)/python -m lecture04.report
 
 parts: $(READY)  ## every part with what it is and where it comes from
 	@$(BIN)/python -m lecture04.shelf

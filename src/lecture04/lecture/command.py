@@ -1,0 +1,74 @@
+"""The command: arguments, the run, the ledger, the notebook, and what is said at the end."""
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from lecture04.errors import UserError
+from lecture04.lecture import fresh, ledger
+from lecture04.lecture.claims import Claim, claims
+from lecture04.lecture.finding import Finding, Verdict
+from lecture04.lecture.items import ITEMS, Item, chosen
+from lecture04.lecture.notebook import Notebook, prose
+from lecture04.lecture.running import perform
+from lecture04.runs.record import write_whole
+
+OUTPUTS = Path("outputs/lecture")
+USAGE = """\
+Runs everything that the lecture computes, judges each of its claims, and writes outputs/lecture/: README.md, a notebook
+section by section; claims.csv, a line a claim; plots/, tables/ and logs/. What is there already is not run again. With
+sections, only what their claims need is run; the notebook is always whole.
+"""
+
+
+def sections(words: Sequence[str]) -> list[int]:
+    """The sections asked for; all where none is named. Raises UserError for one that there is not."""
+    known = {part: about["title"] for part, about in prose()["sections"].items()}
+    if wrong := [word for word in words if word not in known]:
+        choices = ", ".join(f"{part} ({title})" for part, title in known.items())
+        raise UserError(f"{wrong[0]}: there is no such section. Choices: {choices}.")
+    return sorted({int(word) for word in words or known})
+
+
+def make(
+    asked: Sequence[int], items: Sequence[Item], outputs: Path, command: str, known: Sequence[Item] = ITEMS
+) -> int:
+    """Run the items, judge every claim by what there is of all `known` ones, write everything.
+
+    Returns how many items failed.
+    """
+    wanted = [claim for claim in claims() if claim.part in asked]
+    with fresh.composing():
+        outcomes = perform(items, outputs)
+        found = ledger.evidence(known, outcomes.failed)
+    findings = ledger.judge(claims(), found)
+    write_whole(outputs / "claims.csv", ledger.as_csv(claims(), findings))
+    Notebook(outputs, claims(), findings, found, asked, command, outcomes.failed).write()
+    print(said(wanted, findings))
+    for why in outcomes.failed.values():
+        print(f"FAILED: {why}")
+    print(f"\nthe notebook: {outputs}/README.md\na line a claim: {outputs}/claims.csv\nlogs: {outputs}/logs/")
+    return len(outcomes.failed)
+
+
+def said(wanted: Sequence[Claim], findings: dict[str, Finding]) -> str:
+    """How many claims came out how, and those that did not."""
+    count = Counter(findings[claim.id].verdict for claim in wanted)
+    lines = [", ".join(f"{count[v]} {v}" for v in Verdict) + f", of {len(wanted)} claims"]
+    for verdict in (Verdict.not_reproduced, Verdict.not_yet):
+        for claim in wanted:
+            if findings[claim.id].verdict is verdict:
+                lines.append(f"  {verdict}: {claim.id}: {findings[claim.id].reason}")
+    return "\n".join(lines)
+
+
+def main(words: Sequence[str]) -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m lecture04.lecture", description=USAGE)
+    parser.add_argument("section", nargs="*", help="0 to 5; all where none is named")
+    asked = sections(parser.parse_args(words).section)
+    items = chosen(claim for claim in claims() if claim.part in asked)
+    if make(asked, items, OUTPUTS, " ".join(["python -m lecture04.lecture", *words])):
+        sys.exit(1)

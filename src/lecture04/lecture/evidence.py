@@ -1,0 +1,119 @@
+"""What judges read. A judge that asks for what is not there raises NotYet, and its claim is not yet judged."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from lecture04.report.collect import Results
+from lecture04.runs.record import Status
+
+
+class NotYetError(Exception):
+    """Why a claim cannot be judged yet."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the items found, by their sources (`probe:rope`); `why` says of the others why they are not there.
+
+    probes    a probe's tidy table
+    sweeps    a table's results
+    tests     what a test wrote down: {property: figure}, where all its cases passed
+    """
+
+    probes: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    sweeps: Mapping[str, Results] = field(default_factory=dict)
+    tests: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    why: Mapping[str, str] = field(default_factory=dict)
+
+    def probe(self, name: str, claim: str | None = None) -> pd.DataFrame:
+        """A probe's table, or its rows for one claim. Raises NotYetError where there are none."""
+        table = self._found(self.probes, f"probe:{name}")
+        lines = table if claim is None else table[table["claim"] == claim]
+        if lines.empty:
+            raise NotYetError(f"probe {name} has no row for {claim}")
+        return lines
+
+    def sweep(self, name: str) -> Results:
+        """A sweep's results. Raises NotYetError where there are none."""
+        return self._found(self.sweeps, f"sweep:{name}")
+
+    def test(self, name: str) -> Mapping[str, float]:
+        """What a test wrote down. Raises NotYetError where it did not pass."""
+        return self._found(self.tests, f"test:{name}")
+
+    def _found(self, kept: Mapping[str, Any], source: str) -> Any:
+        name = source.partition(":")[2]
+        if name not in kept:
+            raise NotYetError(self.why.get(source, f"{source.replace(':', ' ')} has not been run"))
+        return kept[name]
+
+
+def numbers(results: Results, metric: str, *rows: str) -> dict[str, dict[int, float]]:
+    """{row: {seed: value}} of a metric, a diverged run's NaN among them. Raises NotYetError where a run is missing."""
+    values = results.values(metric)
+    found: dict[str, dict[int, float]] = {}
+    for row in rows or results.rows:
+        if row not in values:
+            raise NotYetError(f"sweep {results.manifest['name']} has no row {row!r}")
+        absent = [seed for seed in seeds_of(results, row) if seed not in values[row]]
+        if absent:
+            status = results.status(row, absent[0])
+            how = f"have no {metric}" if status.is_result else f"are {status.value}"
+            raise NotYetError(
+                f"{len(absent)} of {len(seeds_of(results, row))} runs of {row!r} in sweep "
+                f"{results.manifest['name']} {how}"
+            )
+        found[row] = values[row]
+    return found
+
+
+def mean(results: Results, metric: str, row: str) -> float:
+    """A row's mean over its seeds; NaN where one diverged. Raises NotYetError where a run is missing."""
+    values = numbers(results, metric, row)[row].values()
+    return sum(values) / len(values)
+
+
+def seeds_of(results: Results, row: str) -> list[int]:
+    """The seeds that a row was asked for."""
+    return sorted(int(seed) for seed in results.manifest["rows"][row]["runs"])
+
+
+def n_diverged(results: Results, row: str) -> int:
+    """How many of a row's runs diverged. Raises NotYetError where one has no outcome."""
+    found = [results.status(row, seed) for seed in seeds_of(results, row)]
+    if rest := [status for status in found if not status.is_result]:
+        raise NotYetError(
+            f"{len(rest)} of {len(found)} runs of {row!r} in sweep {results.manifest['name']} are {rest[0].value}"
+        )
+    return sum(status is Status.diverged for status in found)
+
+
+def run_folder(results: Results, row: str, seed: int) -> Path:
+    """Where one run of a row lies."""
+    return results.folder.parent.parent / "runs" / results.manifest["rows"][row]["runs"][str(seed)]
+
+
+def validation(results: Results, row: str, seed: int) -> list[float]:
+    """A run's validation perplexity, epoch by epoch, of a diverged run as well: infinite where it reached none."""
+    try:
+        return [value for _, value in curve(results, row, seed, "val/ppl")]
+    except NotYetError:
+        if results.status(row, seed) is Status.diverged:
+            return [math.inf]
+        raise
+
+
+def curve(results: Results, row: str, seed: int, quantity: str) -> list[tuple[int, float]]:
+    """(step, value) of a quantity in a run's metrics.jsonl. Raises NotYetError where nothing is written."""
+    path = run_folder(results, row, seed) / "metrics.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    points = [(int(line["step"]), line[quantity]) for line in map(json.loads, lines) if line.get(quantity) is not None]
+    if not points:
+        raise NotYetError(f"the run of {row!r}, seed {seed}, in sweep {results.manifest['name']} has no {quantity}")
+    return points

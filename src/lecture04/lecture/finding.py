@@ -1,0 +1,52 @@
+"""What came of a claim, and the register of the judges that say so."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from lecture04.lecture.evidence import Evidence
+
+
+class Verdict(StrEnum):
+    """Whether our figures agree with a claim."""
+
+    reproduced = "reproduced"
+    not_reproduced = "not reproduced"
+    not_yet = "not yet judged"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Our figures, the verdict, and why it is not "reproduced" where it is not."""
+
+    ours: str
+    verdict: Verdict
+    reason: str = ""
+
+
+Judge = Callable[[Evidence], Finding]
+JUDGES: dict[str, Judge] = {}
+
+
+def judges(claim: str) -> Callable[[Judge], Judge]:
+    """Register a function as the judge of a claim."""
+
+    def register(judge: Judge) -> Judge:
+        assert claim not in JUDGES, f"{claim} has two judges"
+        JUDGES[claim] = judge
+        return judge
+
+    return register
+
+
+def weigh(ours: str, *checks: tuple[bool | None, str], because: str = "") -> Finding:
+    """One verdict out of several checks, each with what to say where it does not hold; None is undecided.
+
+    One that fails is enough for "not reproduced"; if none fails, one that is undecided for "not yet judged". `because`
+    is a sentence on the likely reason of a failure.
+    """
+    if failed := [text for holds, text in checks if holds is False]:
+        return Finding(ours, Verdict.not_reproduced, f"{'; '.join(failed)}. {because}".strip())
+    if undecided := [text for holds, text in checks if holds is None]:
+        return Finding(ours, Verdict.not_yet, "; ".join(undecided) + ".")
+    return Finding(ours, Verdict.reproduced)

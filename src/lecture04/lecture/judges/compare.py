@@ -1,0 +1,153 @@
+"""Reading differences and their verdicts out of a sweep, by the protocol of the tables (lecture04.stats)."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lecture04.lecture.evidence import NotYetError, numbers
+from lecture04.metrics import METRICS
+from lecture04.report.collect import Results
+from lecture04.stats import Accuracy, Scale, judge, judged_values, scale_of
+from lecture04.stats.band import Design, FamilyName
+
+APART = ("better", "worse")
+LECTURE_NOISE = 0.034 / 3.851  # of a perplexity
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One difference of a table, row - reference, on the judged scale, with the protocol's verdict."""
+
+    row: str
+    reference: str
+    family: FamilyName
+    delta: float
+    half_width: float
+    verdict: str
+    scale: Scale
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether the two rows are told apart."""
+        return self.verdict in APART
+
+    @property
+    def is_open(self) -> bool:
+        """Whether more seeds must say."""
+        return self.verdict in ("unconfirmed", "single run")
+
+    def holds(self, *, above: bool) -> bool | None:
+        """Whether the row is told apart as above (or below) its reference; None where more seeds must say.
+
+        A mean on the other side does not hold, nor does a row that diverged or whose reference did.
+        """
+        if self.verdict == "single run":
+            return None
+        if math.isnan(self.delta) or (self.delta > 0) != above:
+            return False
+        return None if self.is_open else self.is_apart
+
+    def is_not(self, *, above: bool) -> bool | None:
+        """Whether the row is not told apart as above (or below) its reference; None where more seeds must say."""
+        if self.verdict == "single run":
+            return None
+        if math.isnan(self.delta):
+            return False
+        if (self.delta > 0) != above:
+            return True
+        return None if self.is_open else not self.is_apart
+
+    @property
+    def is_within_noise(self) -> bool | None:
+        """Whether the two are not told apart; None where more seeds must say, False where one of them diverged."""
+        if math.isnan(self.delta):
+            return False
+        return None if self.is_open else not self.is_apart
+
+    def written(self) -> str:
+        """`+1.02 ± 0.68 %`."""
+        if math.isnan(self.delta):
+            return self.verdict
+        digits, unit = (2, f" {self.scale.unit}") if self.scale.unit else (4, "")
+        text = f"{self.scale.difference(self.delta):+.{digits}f}"
+        if math.isnan(self.half_width):
+            return text + unit
+        low, high = (self.scale.difference(self.delta + sign * self.half_width) for sign in (-1, 1))
+        return f"{text} ± {(high - low) / 2:.{digits}f}{unit}"
+
+    def beside_the_lecture(self) -> str:
+        """A difference of perplexities beside what two of the lecture's seeds differed by; empty without a figure."""
+        if math.isnan(self.delta):
+            return ""
+        how = "more" if abs(self.delta) > LECTURE_NOISE else "less"
+        return f"{how} than the {LECTURE_NOISE:.1%} by which two of the lecture's seeds differed"
+
+    def described(self) -> str:
+        """`RMSNorm against LayerNorm +1.02 ± 0.68 %`."""
+        return f"{self.row} against {self.reference} {self.written()}"
+
+
+def on_scale(results: Results, metric: str) -> tuple[Mapping[str, Mapping[int, float]], Scale]:
+    """A metric's values as they are compared. An NLL is shown as a change of its perplexity, in percent."""
+    as_ppl = metric.removesuffix("nll") + "ppl"
+    if metric.endswith("/nll") and as_ppl in METRICS and any(results.values(as_ppl).values()):
+        metric = as_ppl
+    items = METRICS[metric].items
+    n_items = (
+        next((int(n) for seeds in results.values(items).values() for n in seeds.values()), None) if items else None
+    )
+    if items and n_items is None:
+        raise NotYetError(f"sweep {results.manifest['name']} has no {items}")
+    scale = scale_of(metric, n_items)
+    return judged_values(results.values(metric), scale), scale
+
+
+def judged(
+    results: Results, metric: str, design: Design, *, baseline: str | None = None, alpha: float = 0.05
+) -> list[Difference]:
+    """A table's differences under a design, each with its verdict."""
+    values, scale = on_scale(results, metric)
+    verdicts = judge(
+        values,
+        design=design,
+        baseline=baseline,
+        slices=results.slices if design == "grid" else None,
+        lower_is_better=METRICS[metric].lower_is_better,
+        alpha=alpha,
+        n_items=scale.n_items if isinstance(scale, Accuracy) else None,
+        looks=results.manifest["looks"],
+    )
+    return [Difference(v.row, v.reference, v.family, v.delta, v.half_width, v.verdict, scale) for v in verdicts]
+
+
+def family(results: Results, metric: str, name: FamilyName) -> list[Difference]:
+    """The steps ("step") or the totals ("total") of a path. Raises NotYetError where a run is missing."""
+    numbers(results, metric)
+    return [d for d in judged(results, metric, "path") if d.family == name]
+
+
+def difference(results: Results, metric: str, row: str, reference: str) -> Difference:
+    """row - reference, by the table's own design where it has this contrast, else in a star round the reference.
+
+    Raises NotYetError where a run of either is missing.
+    """
+    numbers(results, metric, row, reference)
+    design = results.manifest["design"]
+    own = judged(results, metric, design) if design != "path" else []
+    for d in [*own, *judged(results, metric, "star", baseline=reference)]:
+        if (d.row, d.reference) == (row, reference):
+            return d
+    raise NotYetError(f"sweep {results.manifest['name']} does not compare {row!r} with {reference!r}")
+
+
+def all_pairs(results: Results, metric: str, *rows: str) -> list[Difference]:
+    """Every two of these rows, so that all hold together at 95 %: a star round each but the last, each at 5 % / stars.
+
+    Raises NotYetError where a run is missing.
+    """
+    numbers(results, metric, *rows)
+    found: list[Difference] = []
+    for i, reference in enumerate(rows[:-1]):
+        star = judged(results, metric, "star", baseline=reference, alpha=0.05 / (len(rows) - 1))
+        found += [d for d in star if d.row in rows[i + 1 :]]
+    return found

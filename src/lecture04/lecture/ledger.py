@@ -1,0 +1,89 @@
+"""Claims and evidence to findings, and claims.csv."""
+
+import csv
+import io
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+
+from lecture04.lecture import (
+    fresh,
+    judges,  # noqa: F401  registers every judge
+)
+from lecture04.lecture.claims import Claim
+from lecture04.lecture.evidence import Evidence, NotYetError
+from lecture04.lecture.finding import JUDGES, Finding, Verdict
+from lecture04.lecture.items import ITEMS, Item, Kind
+from lecture04.report.collect import collect
+
+COLUMNS = ("id", "section", "kind", "lecture", "ours", "verdict")
+
+
+def evidence(items: Iterable[Item] = ITEMS, failed: Mapping[str, str] | None = None) -> Evidence:
+    """What lies there of all items, as long as it is of today's code. Call it inside `fresh.composing()`.
+
+    failed: {source: why}, of items that were run and failed.
+    """
+    why = dict(failed or {})
+    probes, sweeps, tests = {}, {}, {}
+    for item in items:
+        try:
+            state = fresh.state(item)
+        except Exception as e:
+            why.setdefault(item.source, f"{item.kind} {item.name}: {' '.join(str(e).split())}")
+            continue
+        if item.kind is Kind.sweep:
+            if state.plan is not None and fresh.has_table(state.plan):
+                sweeps[item.name] = collect(state.plan.folder)
+                continue
+        elif state.is_fresh and item.kind is Kind.probe:
+            probes[item.name] = pd.read_csv(item.folder / "table.csv")
+            continue
+        elif state.is_fresh:
+            tests[item.name] = properties(item.folder / "junit.xml")
+            continue
+        there = (item.folder / (fresh.RESULT.get(item.kind) or "sweep.json")).exists()
+        how = "is there, but not of today's code and settings" if there else "has not been run"
+        why.setdefault(item.source, f"{item.kind} {item.name} {how}")
+    return Evidence(probes, sweeps, tests, why)
+
+
+def properties(path: Path) -> dict[str, float]:
+    """What tests recorded in their report, by `record_property`."""
+    root = ET.parse(path).getroot()
+    return {p.attrib["name"]: float(p.attrib["value"]) for p in root.iter("property")}
+
+
+def judge(claims: Sequence[Claim], found: Evidence) -> dict[str, Finding]:
+    """A finding for each claim. A judge that breaks on what it reads ends no other: its claim is not yet judged."""
+    return {claim.id: _judged(claim, found) for claim in claims}
+
+
+def _judged(claim: Claim, found: Evidence) -> Finding:
+    try:
+        finding = JUDGES[claim.id](found)
+        # A diverged run's figures are NaN.
+        return replace(finding, ours=re.sub(r"[-+]?\bnan\b", "diverged", finding.ours))
+    except NotYetError as e:
+        return _not_yet(str(e))
+    except Exception as e:
+        return _not_yet(f"the judge cannot read its evidence: {type(e).__name__}: {e}")
+
+
+def _not_yet(why: str) -> Finding:
+    return Finding(why, Verdict.not_yet, why)
+
+
+def as_csv(claims: Sequence[Claim], findings: Mapping[str, Finding]) -> str:
+    """claims.csv: a line a claim."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for claim in claims:
+        finding = findings[claim.id]
+        writer.writerow([claim.id, claim.section, claim.kind, claim.lecture, finding.ours, finding.verdict])
+    return file.getvalue()

@@ -1,0 +1,147 @@
+"""The claims as data: all there, each with a judge, none with words that are not ours to use."""
+
+import re
+
+import pytest
+
+from lecture04.lecture import judges  # noqa: F401  registers them
+from lecture04.lecture.claims import claims
+from lecture04.lecture.evidence import Evidence
+from lecture04.lecture.finding import JUDGES
+from lecture04.lecture.items import ITEMS, Kind, chosen
+from lecture04.lecture.ledger import judge
+from lecture04.lecture.notebook import prose
+from lecture04.registry import names
+
+# Every claim that the project answers for; kept apart from claims.yaml, so that none can drop out of it unseen.
+IDS = [
+    "gelu_tanh_gap",
+    "gelu_minimum",
+    "silu_minimum",
+    "swish_limits",
+    "silu_derivative",
+    "relu_dead_side",
+    "ffn_plain_256",
+    "ffn_swiglu_256",
+    "ffn_swiglu_171",
+    "eight_thirds",
+    "bilinear_quadratic",
+    "llama_d_ff",
+    "llama2_7b",
+    "ffn_in_noise",
+    "glu_train_loss",
+    "relu_sparsity",
+    "no_dead_units",
+    "relu_high_lr",
+    "norm_scale",
+    "norm_shift",
+    "rms_reference",
+    "rms_centred",
+    "rms_params",
+    "residual_paths",
+    "post_grads",
+    "pre_grads",
+    "even_layers",
+    "unigram",
+    "post_needs_warmup",
+    "rms_in_noise",
+    "kv_formula",
+    "llama2_70b_mha",
+    "mistral_kv",
+    "mla_576",
+    "cached_equals_full",
+    "groups_are_heads",
+    "mla_absorb",
+    "mla_rope_clash",
+    "mla_decoupled",
+    "uptrain_direct",
+    "uptrain_5pct",
+    "uptrain_mqa_first",
+    "uptrain_250",
+    "scratch_gqa",
+    "t5_buckets",
+    "rope_relative",
+    "rope_rotations",
+    "alibi_slopes",
+    "order_blind",
+    "rope_length",
+    "additive_absolute",
+    "rope_decay",
+    "rope_layouts",
+    "shift_invariance",
+    "extrapolation",
+    "nope_by_document",
+    "mqa_small",
+    "models_table",
+    "recipe_path",
+    "recipe_ends",
+    "possessives",
+    "stability",
+    "kv_per_token",
+    "floor",
+    "doc_length",
+    "standard_model",
+    "seed_noise",
+    "unseen_pairs",
+    "textbook_equal",
+]
+
+
+def test_every_claim_is_there_once():
+    assert sorted(claim.id for claim in claims()) == sorted(IDS)
+
+
+def test_every_claim_has_a_judge_and_every_judge_a_claim():
+    assert set(JUDGES) == set(IDS)
+
+
+@pytest.mark.parametrize("claim", claims(), ids=lambda claim: claim.id)
+def test_a_claim_is_complete(claim):
+    assert 10 < len(claim.what) < 200
+    assert claim.expected
+    assert re.fullmatch(r"\d\.\d(, \d\.\d)*|ex \d", claim.section)
+    if claim.section.startswith("ex"):
+        assert claim.section == f"ex {claim.exercise}"
+    assert all(source in {item.source for item in ITEMS} for source in claim.sources)
+
+
+@pytest.mark.parametrize("claim", IDS)
+def test_nothing_is_judged_without_evidence(claim):
+    (about,) = [c for c in claims() if c.id == claim]
+    found = judge([about], Evidence())[claim]
+    assert found.verdict == "not yet judged"
+    assert "has not been run" in found.ours
+
+
+def test_items_are_named_once_and_run_after_what_they_read():
+    order = [item.source for item in ITEMS]
+    assert len(set(order)) == len(order)
+    assert len({(item.kind, item.name) for item in ITEMS}) == len(ITEMS)
+    for item in ITEMS:
+        assert all(order.index(needed.source) < order.index(item.source) for needed in item.needs)
+    sweeps = set(names("probe"))
+    assert {item.overrides[0].partition("=")[2] for item in ITEMS if item.kind is Kind.probe} <= sweeps
+
+
+def test_every_item_serves_a_claim_and_is_shown():
+    sources = {source for claim in claims() for source in claim.sources}
+    assert sources == {item.source for item in ITEMS}
+    shown = [entry["item"] for section in prose()["sections"].values() for entry in section["items"]]
+    assert sorted(shown) == sorted(item.source for item in ITEMS if item.kind is not Kind.test)
+
+
+def test_a_section_brings_what_its_items_read():
+    of_section_1 = [item.source for item in chosen(c for c in claims() if c.part == 1)]
+    assert of_section_1.index("sweep:ffn") < of_section_1.index("probe:sparsity")
+    assert "sweep:recipe" not in of_section_1
+    of_world = [item.source for item in chosen(c for c in claims() if c.id == "floor")]
+    assert of_world == ["sweep:norm", "probe:world"]
+
+
+def test_every_exercise_has_a_row_with_a_claim():
+    assert list(prose()["exercises"]) == list(range(1, 10))
+    assert {claim.exercise for claim in claims()} - {None} == set(range(1, 10))
+
+
+def test_prose_and_claims_have_the_same_sections():
+    assert list(prose()["sections"]) == sorted({str(claim.part) for claim in claims()}) == list("012345")
