@@ -216,14 +216,16 @@ class Init:
 class Uptrain(Init):
     """Start from another run's parameters, with its key and value heads merged to the new number (Ainslie et al. 2023).
 
-    `source` names that run by its overrides, as they would be typed; data and seed are this run's own. Where
-    `ffn.d_ff` is null it is the source's.
+    `source` names that run by its overrides, as they would be typed; data and seed are this run's own. In its place
+    `folder` may name a Hugging Face folder (see lecture04.convert). Where `ffn.d_ff` is null it is the source's.
     """
 
     source: list[str] = field(default_factory=lambda: list[str]())
+    folder: str = ""
     merge: Merge = Merge.mean
-    # The source's settled config, a Root; found when this run's config is settled.
+    # The source's settled config, a Root, and what a folder held; found when this run's config is settled.
     run: Any = None
+    digest: str = ""
 
 
 @dataclass
@@ -428,12 +430,20 @@ class Root:
     seed: int = bounded(0, at_least=0)
 
 
-def source_of(cfg: Root) -> Root | None:
-    """The settled config of the run that a settled run starts from, with the same seed; None where it starts anew."""
+def start_of(cfg: Root) -> Root | None:
+    """The settled config of the model that a settled run starts from, of a run or a folder; None where it starts anew.
+
+    The seed is the run's.
+    """
     if not isinstance(cfg.init, Uptrain):
         return None
     assert isinstance(cfg.init.run, Root), "cli.settled finds it"
     return replace(cfg.init.run, seed=cfg.seed)
+
+
+def source_of(cfg: Root) -> Root | None:
+    """As `start_of` where that is a run, which has to be trained first; None where the model lies in a folder."""
+    return None if isinstance(cfg.init, Uptrain) and cfg.init.folder else start_of(cfg)
 
 
 # What a run that starts from another one (init=uptrain) shares with it, beside its seed.

@@ -1,6 +1,7 @@
 """What is measured, by name: how a table calls and writes it, and whether it is compared."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -76,3 +77,12 @@ METRICS = Metrics(
         "train_seconds": Metric("train s", ",.1f"),
     }
 )
+
+
+def shown_for(primary: str, columns: Sequence[str]) -> str:
+    """The metric that a table shows for its primary one.
+
+    A perplexity is judged as its NLL, so where the primary is an NLL and its perplexity is a column, that one is shown.
+    """
+    as_ppl = primary.removesuffix("/nll") + "/ppl" if primary.endswith("/nll") else primary
+    return as_ppl if as_ppl in columns else primary

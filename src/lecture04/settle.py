@@ -18,7 +18,7 @@ from lecture04.config import (
     Rope,
     RopeScaling,
     Uptrain,
-    source_of,
+    start_of,
 )
 from lecture04.registry import fact, names
 
@@ -98,11 +98,12 @@ def _test_errors(cfg: Root) -> list[str]:
 
 def source_errors(cfg: Root) -> list[str]:
     """Where a settled run cannot start from its source: all but the number of key and value heads must be the same."""
-    if (source := source_of(cfg)) is None:
+    if (source := start_of(cfg)) is None:
         return []
+    named = "init.folder" if isinstance(cfg.init, Uptrain) and cfg.init.folder else "init.source"
     same = ("model", "ffn", "norm", "placement", "posenc", "data")
     errors = [
-        f"init.source: its {family}.{f.name} is {theirs}, this run's {ours}; init=uptrain changes n_kv_heads alone."
+        f"{named}: its {family}.{f.name} is {theirs}, this run's {ours}; init=uptrain changes n_kv_heads alone."
         for family in same
         for f in fields(getattr(cfg, family))
         if f.name not in ("match", "budget")
@@ -118,7 +119,7 @@ def source_errors(cfg: Root) -> list[str]:
         errors.append(f"attention.n_kv_heads={n_kv_heads}: must divide its source's {own}. {_divisors(own)}")
     ours, theirs = (replace(part, name="", n_kv_heads=None) for part in (cfg.attention, source.attention))
     if not errors and ours != theirs:
-        errors.append("init.source: its attention has other settings; init=uptrain changes n_kv_heads alone.")
+        errors.append(f"{named}: its attention has other settings; init=uptrain changes n_kv_heads alone.")
     return errors
 
 

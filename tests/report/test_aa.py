@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lecture04.report.aa import N_ROWS, ask, page, split
+from lecture04.report.aa import ALLOWED, METRIC, N_ROWS, ask, page, split
+from lecture04.report.collect import collect
+from lecture04.stats import judged_values, scale_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -47,3 +49,14 @@ def test_without_the_table_the_command_that_makes_it_is_said(tmp_path):
     )
     assert done.returncode == 1
     assert done.stderr.strip() == "outputs/sweeps/aa: no such table; python train.py -m sweeps=aa makes it."
+
+
+@pytest.mark.slow
+def test_real_runs_that_differ_in_their_seeds_alone_are_not_told_apart(tmp_path):
+    """sweeps/aa.yaml, cut to an epoch; docs/aa.md is the whole."""
+    command = [sys.executable, str(ROOT / "train.py"), "-m", "sweeps=aa", "trainer.epochs=1", "logger=none"]
+    subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
+    (folder,) = (tmp_path / "outputs" / "sweeps").glob("aa-*")
+    outcome = ask(judged_values(collect(folder).values(METRIC), scale_of(METRIC, None))["standard"])
+    assert set(outcome.verdicts.values()) == {"within noise"}
+    assert outcome.rate <= ALLOWED

@@ -1,5 +1,7 @@
 """Plans on real configs: every row is checked before anything starts."""
 
+import json
+import math
 from collections import Counter
 
 import pytest
@@ -8,11 +10,12 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lecture04 import cli
+from lecture04 import cli, stats
 from lecture04.config import Design, Sweep
 from lecture04.errors import UserError
+from lecture04.report.collect import KEYS, ROW_KEYS
 from lecture04.runs.record import Status
-from lecture04.sweep import command, plan
+from lecture04.sweep import command, live, outlook, plan
 from lecture04.sweep.launch import TRIES, hydra_quoted, launch, missing
 
 GROUPS = {"ffn", "norm", "placement", "attention", "posenc", "recipe"}
@@ -79,6 +82,34 @@ def test_a_metric_that_nobody_measures_is_refused_with_the_nearest(plan_of, fiel
         plan_of(star({"a": []}, **{field: value}))
 
 
+def test_a_primary_that_no_seed_moves_is_refused(plan_of):
+    with pytest.raises(UserError, match=r"sweep\.primary=params: seeds do not move it.*test/nll"):
+        plan_of(star({"a": []}, primary="params"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"delta": 0.0}, r"sweep\.delta=0\.0: must be above 0"),
+        ({"delta": -0.1}, r"sweep\.delta=-0\.1: must be above 0"),
+        ({"delta": math.inf}, r"sweep\.delta=inf: must be finite"),
+        ({"looks": 0}, r"sweep\.looks=0: must be at least 1"),
+    ],
+)
+def test_a_margin_and_looks_that_cannot_be_are_refused(plan_of, settings, said):
+    with pytest.raises(UserError, match=said):
+        plan_of(star({"a": []}, **settings))
+
+
+def test_the_manifest_says_all_that_the_report_asks_of_it(plan_of):
+    p = plan_of(star({"a": ["ffn=relu"], "b": ["ffn=swiglu"]}, delta=0.01, looks=2, title="Mine"))
+    manifest = p.manifest("python train.py -m sweeps=mine")
+    assert set(KEYS) <= set(manifest)
+    assert all(set(ROW_KEYS) <= set(row) for row in manifest["rows"].values())
+    assert (manifest["delta"], manifest["looks"], manifest["title"]) == (0.01, 2, "Mine")
+    json.dumps(manifest)
+
+
 class Launcher:
     """A launcher whose workers do what `work` says, and may die with everybody's results."""
 
@@ -97,6 +128,117 @@ def finish(job):
     job.record.start(job.cfg, "")
     job.record.finish(Status.finished, job.cfg, "", metrics={})
     job.record.write_evaluation(job.key, {"metrics": {"test/nll": 1.0}})
+
+
+def finish_at(job, nll):
+    """As `finish`, with a test NLL of one's own and without a launcher."""
+    job.record.folder.mkdir(parents=True, exist_ok=True)
+    job.record.start(job.cfg, "")
+    job.record.finish(Status.finished, job.cfg, "", metrics={})
+    job.record.write_evaluation(job.key, {"metrics": {"test/nll": nll, "test/ppl": math.exp(nll)}})
+
+
+def test_more_seeds_train_only_the_new_ones(plan_of):
+    rows = {"a": ["ffn=relu"], "b": ["ffn=swiglu"]}
+    for job in plan_of(star(rows)).jobs:
+        finish_at(job, 1.3)
+    p = plan_of(star(rows), "seed=range(0,4)")
+    assert [(job.row, job.seed) for job in missing(p.jobs)] == [("a", 2), ("b", 2), ("a", 3), ("b", 3)]
+
+
+ROWS = {"a": ["ffn=relu"], "b": ["ffn=swiglu"], "c": ["ffn=gelu"]}
+NOISE = (0.0, 0.002, -0.003)
+
+
+def finished(plan_of, differences, **settings):
+    """A plan whose rows' runs are there, each row this much over the first."""
+    p = plan_of(star(dict(list(ROWS.items())[: len(differences)]), seeds=[0, 1, 2], **settings))
+    for job in p.jobs:
+        n = list(ROWS).index(job.row)
+        finish_at(job, 1.3 + list(differences)[n] + NOISE[(job.seed + n) % 3])
+    return p
+
+
+@pytest.mark.parametrize("n_rows", [2, 3])
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_a_stars_reach_is_that_of_the_statistics(plan_of, n_rows, n):
+    p = plan_of(star(dict(list(ROWS.items())[:n_rows])))
+    assert outlook.smallest_effects(p, n) == {"star": pytest.approx(stats.smallest_effect(n, n_rows - 1))}
+    looked = plan_of(star(dict(list(ROWS.items())[:n_rows]), looks=2))
+    assert outlook.smallest_effects(looked, n)["star"] == pytest.approx(
+        stats.smallest_effect(n, n_rows - 1, alpha=0.025)
+    )
+
+
+def test_a_paths_reach_has_both_families_and_a_grids_one(plan_of):
+    path = outlook.smallest_effects(plan_of(star(ROWS, design=Design.path)), 3)
+    assert list(path) == ["step", "total"]
+    slices = {"slow": ["optim.lr=1e-4"], "fast": ["optim.lr=1e-3"]}
+    grid = outlook.smallest_effects(plan_of(star(ROWS, design=Design.grid, slices=slices)), 3)
+    assert list(grid) == ["grid"]
+    assert outlook.smallest_effects(plan_of(star(ROWS)), 1) == {"star": math.inf}
+    assert not outlook.outlook(plan_of(star({"a": []})))
+
+
+def test_without_runs_the_reach_is_in_units_of_the_noise(plan_of):
+    (table,) = outlook.outlook(plan_of(star(ROWS, seeds=[0, 1, 2])))
+    assert table.rows[0][0].text == "3 (planned)"
+    assert table.rows[0][1].text == f"{stats.smallest_effect(3, 2):.1f} times the noise of one run"
+    assert [row[0].text for row in table.rows] == ["3 (planned)", "5", "10"]
+
+
+def test_with_runs_the_reach_is_in_percent_and_nats_and_undecided_rows_say_how_many_more(plan_of):
+    p = finished(plan_of, (0.0, -0.05, 0.004))
+    reach, needs = outlook.outlook(p)
+    values = {row: {job.seed: job.record.metrics(job.key)["test/nll"] for job in p.of_row(row)} for row in ROWS}
+    better, open_one = stats.judge(values)
+    assert (better.verdict, open_one.verdict) == ("better", "within noise")
+    nats = outlook.smallest_effects(p, 3)["star"] * open_one.s
+    assert f"({nats:.4f} nats)" in reach.rows[0][1].text
+    assert f"{100 * math.expm1(nats):.2f} %" in reach.rows[0][1].text
+    assert [row[0].text for row in needs.rows] == ["c"], "what is decided needs no more"
+    needed = open_one.seeds_needed.n
+    said = dict(zip(needs.headings, needs.rows[0], strict=True))
+    assert said["seeds needed"].text == f"{needed} ({open_one.seeds_needed.least} to ∞)"
+    assert said["more seeds"].value == needed - 3
+    assert "seeds for margin" not in said
+
+
+def test_a_declared_margin_comes_first_in_what_is_needed(plan_of):
+    p = finished(plan_of, (0.0, -0.05, 0.004), delta=0.002)
+    _, needs = outlook.outlook(p)
+    assert needs.legend[0].term == "seeds for margin"
+    assert needs.headings.index("seeds for margin") < needs.headings.index("seeds needed")
+    said = dict(zip(needs.headings, needs.rows[0], strict=True))
+    assert said["more seeds"].value == said["seeds for margin"].value - 3 > 0
+
+
+@pytest.mark.parametrize("columns", ["80", "120"])
+def test_the_printed_plan_keeps_the_width_and_every_row(plan_of, monkeypatch, capsys, columns):
+    p = finished(plan_of, (0.0, -0.05, 0.004))
+    monkeypatch.setattr("rich.console.Console.is_terminal", True)
+    monkeypatch.setattr("rich.console.Console.width", int(columns))
+    monkeypatch.setenv("NO_COLOR", "1")
+    plan.print_plan(p, 2)
+    printed = capsys.readouterr().out
+    table = printed.split("seeds 0, 1, 2; 9 runs, 0 to train, nothing started")[0]
+    assert all(len(line) <= int(columns) for line in table.splitlines())
+    for text in ("kFLOP/token", "0 1 2", "+0.00%", "What the seeds can find", "Not decided yet"):
+        assert text in printed
+
+
+def test_the_board_shows_running_means_of_what_is_judged(plan_of):
+    p = plan_of(star({"a": ["ffn=relu"], "b": ["ffn=swiglu"]}, columns=["train/nll", "test/ppl"]))
+    board = live.Board(p)
+    assert board.shown == "test/ppl"
+    for nll in (1.2, 1.4):
+        job = p.of_row("a")[0 if nll == 1.2 else 1]
+        finish_at(job, nll)
+        board.draw()
+    assert board.mean("a") == f"{(math.exp(1.2) + math.exp(1.4)) / 2:.3f} (2)"
+    assert board.mean("b") == ""
+    board.draw()
+    assert board.mean("a").endswith("(2)"), "a seed counts once, however often the board is drawn"
 
 
 def test_what_a_dead_worker_left_is_launched_again(plan_of):

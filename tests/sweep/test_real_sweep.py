@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import signal
 import time
 
@@ -104,8 +105,10 @@ def test_plain_rows_share_a_run_with_every_other_table_and_csv_is_tidy(train, tm
 def test_the_recipe_plan_starts_nothing(train, tmp_path):
     done = train(tmp_path, "-m", "sweeps=recipe", "sweep.plan=true")
     assert done.returncode == 0, done.stderr
-    sizes = [line.split("│")[2].strip() for line in done.stdout.splitlines() if line.startswith("│")]
+    table = done.stdout.split("─\n")[1].split("\n\n")[0]
+    sizes = [re.split(r"\s{3,}", line)[1] for line in table.splitlines()]
     assert sizes == ["256", "256", "257", "171", "171", "192", "196"]
+    assert re.search(r"3 \(planned\) +3\.\d times the noise of one run", done.stdout)
     assert "21 runs, 21 to train, nothing started" in done.stdout
     assert not (tmp_path / "outputs").exists()
 

@@ -109,9 +109,10 @@ def test_a_table_keeps_its_folder_over_seeds_and_leaves_it_for_other_settings():
     def name(*lines):
         return table_name(sweep, ask(*lines), file_rows(sweep, ask(*lines), is_group))
 
-    assert name() == name("seed=0,1,2") == "mine"
+    assert name() == name("seed=0,1,2") == name("logger=none", "paths.outputs=there") == "mine"
+    assert name("optim.lr=0.1") == name("optim.lr=0.1", "logger=none")
     assert len({name(), name("optim.lr=0.1"), name("optim.lr=0.2")}) == 3
-    assert title(sweep, ask("seed=0,1")) == "Mine"
+    assert title(sweep, ask("seed=0,1", "logger=none")) == "Mine"
     assert title(sweep, ask("optim.lr=0.1")) == "Mine: optim.lr=0.1"
 
 

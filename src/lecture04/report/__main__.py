@@ -1,21 +1,13 @@
-"""`python -m lecture04.report NAME ...`: rebuild tables from their records."""
-
-import argparse
-from pathlib import Path
+"""Rebuild tables from their records."""
 
 from lecture04 import errors
 from lecture04.report import write
+from lecture04.report.named import over_tables
 
 
 def main() -> None:
     """Rebuild and print each named table, or all."""
-    parser = argparse.ArgumentParser(prog="python -m lecture04.report", description=__doc__)
-    parser.add_argument("names", nargs="*", help="folders in OUTPUTS/sweeps; all where none is named")
-    parser.add_argument("--outputs", type=Path, default=Path("outputs"))
-    args = parser.parse_args()
-    sweeps = args.outputs / "sweeps"
-    for name in args.names or sorted(path.parent.name for path in sweeps.glob("*/sweep.json")):
-        print(write(sweeps / name), end="\n\n")
+    over_tables("lecture04.report", __doc__, lambda folder: write(folder) + "\n")
 
 
 if __name__ == "__main__":

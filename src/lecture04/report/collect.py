@@ -49,8 +49,9 @@ class Results:
         return found
 
     def status(self, row: str, seed: int) -> Status:
-        """How far one run has come."""
-        return Status(self.runs[(self.runs.row == row) & (self.runs.seed == seed)].status.iloc[0])
+        """How far one run has come; missing where the row does not ask for that seed."""
+        found = self.runs[(self.runs.row == row) & (self.runs.seed == seed)].status
+        return Status(found.iloc[0]) if len(found) else Status.missing
 
 
 # What a manifest and each of its rows must say; `Plan.manifest` writes it.

@@ -1,12 +1,22 @@
-"""The faces of a table: terminal text and Markdown."""
+"""The faces of a table that are plain text: the terminal's, and Markdown."""
 
 import io
+import re
+import textwrap
+from collections.abc import Sequence
 
-from lecture04.report.table import Table
+from lecture04.report.model import Cell, Table
+
+COLOURS = {"better": "green", "worse": "red", "equivalent": "cyan", "unconfirmed": "yellow", "diverged": "magenta"}
+GAP = 3  # between two columns
+SHORT = 7  # a heading of so many signs is not broken
 
 
-def terminal(tables: list[Table], width: int | None = None) -> str:
-    """Plain text, aligned, at most `width` columns wide (None: the terminal's, or 160 in a pipe)."""
+def terminal(tables: Sequence[Table], width: int | None = None, *, colour: bool = False) -> str:
+    """Text, aligned, at most `width` columns wide (None: the terminal's, or 160 in a pipe).
+
+    `colour`: with bold titles and coloured verdicts, in a terminal's codes.
+    """
     from rich import box
     from rich.console import Console
     from rich.table import Table as Grid
@@ -16,53 +26,109 @@ def terminal(tables: list[Table], width: int | None = None) -> str:
     width = width or (known.width if known.is_terminal else 160)
     blocks = []
     for table in tables:
-        console = Console(file=io.StringIO(), width=width, color_system=None)
-        console.print(Text(table.title))
-        for columns in _fitting(table, width):
+        out = io.StringIO()
+        console = Console(file=out, width=width, force_terminal=colour, color_system="standard" if colour else None)
+        console.print(Text(table.title, style="bold"))
+        for columns in fitting(table, width):
             grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
             for i, column_width in columns.items():
-                grid.add_column(Text(table.headings[i]), justify="left" if i == 0 else "right", width=column_width)
-            for row in table.rows:
-                grid.add_row(*(Text(row[i]) for i in columns))
+                column = table.columns[i]
+                grid.add_column(Text(column.heading), justify="left" if column.is_text else "right", width=column_width)
+            for n, row in enumerate(table.rows):
+                if n in table.breaks:
+                    grid.add_section()
+                grid.add_row(*(Text(str(row[i]), style=_style(row[i], table.columns[i].kind)) for i in columns))
             console.print("", grid, "", sep="\n")
-        for line in table.legend:
-            console.print(Text(line))
-        assert isinstance(console.file, io.StringIO)
-        blocks.append("\n".join(line.rstrip() for line in console.file.getvalue().rstrip().splitlines()))
+        for note in table.legend:
+            first, *rest = _wrapped(str(note), width)
+            line = Text(first)
+            line.stylize("bold", 0, len(note.term))
+            console.print(line, *map(Text, rest), sep="\n")
+        blocks.append("\n".join(line.rstrip() for line in out.getvalue().rstrip().splitlines()))
     return "\n\n".join(blocks)
 
 
-def _fitting(table: Table, width: int) -> list[dict[int, int]]:
+def wants_colour() -> bool:
+    """Whether stdout is a terminal that wants colours."""
+    from rich.console import Console
+
+    console = Console()
+    return console.is_terminal and console.color_system is not None and not console.no_color
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Lines of a paragraph, those after the first indented; a number keeps its percent sign beside it."""
+    lines = textwrap.wrap(text.replace(" %", "\xa0%"), width, subsequent_indent="  ", break_on_hyphens=False)
+    return [line.replace("\xa0", " ") for line in lines]
+
+
+def _style(cell: Cell, kind: str) -> str:
+    if kind != "verdict" or cell.verdict is None:
+        return ""
+    return COLOURS.get(cell.verdict.verdict.split()[0], "")
+
+
+def fitting(table: Table, width: int) -> list[dict[int, int]]:
     """The columns in groups that fit side by side, as {column: its width}, each group with the rows' names in front.
 
-    Where whole headings do not fit they are broken at their spaces; figures never are.
+    Where whole headings do not fit they are broken at their spaces; figures never are. Columns of one block stay in
+    one group, if that is wide enough for them.
     """
-    gap = 3
-    figures = [max((len(row[i]) for row in table.rows), default=0) for i in range(len(table.headings))]
+    figures = [max((len(str(row[i])) for row in table.rows), default=0) for i in range(len(table.columns))]
     whole = [max(len(heading), n) for heading, n in zip(table.headings, figures, strict=True)]
-    broken = [max(*map(len, heading.split()), n) for heading, n in zip(table.headings, figures, strict=True)]
-    widths = whole if sum(whole) + gap * len(whole) <= width else broken
+    broken = [
+        max(len(heading) if len(heading) <= SHORT else max(map(len, heading.split())), n)
+        for heading, n in zip(table.headings, figures, strict=True)
+    ]
+    widths = whole if sum(whole) + GAP * len(whole) <= width else broken
     groups: list[dict[int, int]] = [{0: widths[0]}]
-    for i in range(1, len(widths)):
-        taken = sum(groups[-1].values()) + gap * len(groups[-1])
-        if len(groups[-1]) > 1 and taken + widths[i] > width:
+
+    def fits(columns: Sequence[int], group: dict[int, int]) -> bool:
+        taken = [*group.values(), *(widths[i] for i in columns)]
+        return sum(taken) + GAP * (len(taken) - 1) <= width
+
+    for block in _blocks(table):
+        if not fits(block, groups[-1]) and len(groups[-1]) > 1 and fits(block, {0: widths[0]}):
             groups.append({0: widths[0]})
-        groups[-1][i] = widths[i]
+        for i in block:
+            if not fits([i], groups[-1]) and len(groups[-1]) > 1:
+                groups.append({0: widths[0]})
+            groups[-1][i] = widths[i]
     return groups
 
 
-def markdown(tables: list[Table]) -> str:
+def _blocks(table: Table) -> list[list[int]]:
+    """Neighbouring columns of the same block; one without a block is by itself."""
+    blocks: list[list[int]] = []
+    for i, column in enumerate(table.columns[1:], 1):
+        if blocks and column.block and column.block == table.columns[i - 1].block:
+            blocks[-1].append(i)
+        else:
+            blocks.append([i])
+    return blocks
+
+
+def markdown(tables: Sequence[Table]) -> str:
     """GitHub's Markdown tables, each with its legend."""
     blocks = []
     for table in tables:
         lines = [
             _line([_escaped(heading) for heading in table.headings]),
-            _line([":---", *["---:"] * (len(table.headings) - 1)]),
+            _line([":---" if column.is_text else "---:" for column in table.columns]),
         ]
-        lines += [_line([_escaped(cell) for cell in row]) for row in table.rows]
-        legend = [f"- {_escaped(line)}" for line in table.legend]
-        blocks.append("\n".join([f"## {_escaped(table.title)}", "", *lines, "", *legend]))
+        for row in table.rows:
+            lines.append(_line([_marked(cell, column.kind) for cell, column in zip(row, table.columns, strict=True)]))
+        legend = [
+            f"- **{_escaped(n.term)}**: {_escaped(n.text)}" if n.term else f"- {_escaped(n.text)}" for n in table.legend
+        ]
+        blocks.append("\n".join([f"## {_escaped(table.title)}", "", *lines, *([""] if legend else []), *legend]))
     return "\n\n".join(blocks) + "\n"
+
+
+def _marked(cell: Cell, kind: str) -> str:
+    """A cell, a verdict that calls a difference in bold."""
+    text = _escaped(str(cell))
+    return f"**{text}**" if kind == "verdict" and cell.verdict and text in ("better", "worse", "equivalent") else text
 
 
 def _line(cells: list[str]) -> str:
@@ -70,4 +136,6 @@ def _line(cells: list[str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("|", "\\|").replace("*", "\\*").replace("~", "\\~").replace("<", "&lt;")
+    """Text whose signs Markdown takes for nothing else."""
+    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"([\\|*~_`\[\]])", r"\\\1", text)

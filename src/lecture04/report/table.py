@@ -1,178 +1,206 @@
-"""One model of a comparison table; terminal, Markdown and CSV are its faces.
+"""One model of a comparison table; terminal, Markdown, LaTeX and HTML are its faces.
 
-The difference of each row to its reference stands beside the seed-noise band (statistics: rules 0 to 3).
+Each row is compared with its reference by the whole protocol of docs/statistics.md. The primary metric carries the
+verdicts; the other judged metrics show their bands.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from lecture04 import settle
 from lecture04.metrics import METRICS
 from lecture04.report.collect import Results
+from lecture04.report.judged import Judged, judge_all, shown_metrics
+from lecture04.report.legend import legend, others_legend
+from lecture04.report.model import Cell, Column, Kind, Note, Table
 from lecture04.runs.record import Status
-from lecture04.stats.band import Contrast, band
-from lecture04.stats.noise import diverged_rows
-from lecture04.stats.scales import Scale, Values, judged_values, scale_of
+from lecture04.stats import Verdict
 
-FAMILY = {
-    "star": "vs {reference}",
-    "step": "vs row before",
-    "total": "vs {reference}",
-    "grid": "vs slice's first",
-}
-OUTSIDE = " *"
+__all__ = ["Cell", "Column", "Note", "Table", "build"]
+
+AGAINST = {"star": "vs {first}", "step": "vs row before", "total": "vs {first}", "grid": "vs slice's first"}
+NOISY, MISMATCHED = "~", "!"
+SMALLEST_P = 1e-4
 
 
-@dataclass(frozen=True)
-class Table:
-    """Cells as text, and the legend that says how to read them."""
+def build(results: Results, judged: Sequence[Judged] | None = None) -> list[Table]:
+    """The table with the verdicts and, where other judged columns are asked for, that of their differences.
 
-    title: str
-    headings: list[str]
-    rows: list[list[str]]
-    legend: list[str]
-
-
-def build(results: Results) -> list[Table]:
-    """The table of the primary metric and, where other judged columns are asked for, that of their differences."""
-    shown, others = shown_metrics(results.manifest)
-    judged, scale = _judged(results, shown)
-    contrasts = _contrasts(results, judged, scale)
-    families = list(dict.fromkeys(c.family for c in contrasts))
-    seeds = results.seeds
-    headings = ["row", METRICS[shown].heading]
-    headings += [_against(family, results, scale) for family in families]
-    headings += [METRICS[name].heading for name in others]
-    headings += [f"seed {seed}" for seed in seeds]
-    rows = []
-    for row in results.rows:
-        cells = [row, _mean(results, row, shown)]
-        cells += [_difference(_of(contrasts, row, family), scale) for family in families]
-        cells += [_mean(results, row, name) for name in others]
-        cells += [_one(results, row, seed, shown) for seed in seeds]
-        rows.append(cells)
-    main = Table(results.manifest["title"], headings, rows, _legend(results, shown, judged, contrasts))
-    second = _other_differences(results, [name for name in others if METRICS[name].judged])
+    `judged`: `judge_all` of the results, where it is known already.
+    """
+    primary, *others = judge_all(results) if judged is None else judged
+    _, shown = shown_metrics(results.manifest)
+    columns = [
+        Column("row", "row"),
+        Column(f"{primary.about.heading} (n)", "mean", primary.metric, block="verdict"),
+        *(column for family in primary.families for column in _verdict_columns(results, primary, family)),
+        *(column for family in primary.families for column in _detail_columns(results, primary, family)),
+        *(Column(METRICS[name].heading, "metric", name, block=name) for name in shown),
+        *(Column(f"seed {seed}", "seed", primary.metric, seed=seed, block="seeds") for seed in results.seeds),
+    ]
+    rows = [[_cell(results, primary, row, column) for column in columns] for row in results.rows]
+    main = Table(
+        results.manifest["title"], columns, rows, legend(results, primary), _breaks(results), results.manifest["name"]
+    )
+    second = _other_differences(results, others)
     return [main, second] if second else [main]
 
 
-def shown_metrics(manifest: dict) -> tuple[str, list[str]]:
-    """The metric that carries the band, and the other columns.
-
-    A perplexity is judged as its NLL, so where the primary is an NLL and its perplexity is a column, that one is shown.
-    """
-    primary, columns = manifest["primary"], list(manifest["columns"])
-    as_ppl = primary.removesuffix("/nll") + "/ppl" if primary.endswith("/nll") else primary
-    shown = as_ppl if as_ppl in columns else primary
-    return shown, [name for name in columns if name != shown]
+def _verdict_columns(results: Results, judged: Judged, family: str) -> list[Column]:
+    """What answers the question: the difference and the verdict, side by side however narrow the page."""
+    block = "total" if family == "total" else "verdict"
+    return [
+        Column(_against(results, judged, family), "difference", judged.metric, family, block=block),
+        Column(_in_family("verdict", family), "verdict", judged.metric, family, block=block),
+    ]
 
 
-def _contrasts(results: Results, judged: Values, scale: Scale) -> list[Contrast]:
-    return band(judged, design=results.manifest["design"], slices=results.slices, floor=scale.floor(judged))
+def _detail_columns(results: Results, judged: Judged, family: str) -> list[Column]:
+    kinds: list[tuple[Kind, str]] = [("p_table", "p table"), ("p_own", "p own"), ("agree", "seeds agree")]
+    if results.manifest["delta"] is not None:
+        kinds.append(("margin_seeds", "seeds for margin"))
+    kinds.append(("seeds_needed", "seeds needed"))
+    block = f"{family} details"
+    return [Column(_in_family(text, family), kind, judged.metric, family, block=block) for kind, text in kinds]
 
 
-def _against(family: str, results: Results, scale: Scale) -> str:
+def _in_family(heading: str, family: str) -> str:
+    """A heading, with the family where the table has two."""
+    return f"{family}: {heading}" if family in ("step", "total") else heading
+
+
+def _against(results: Results, judged: Judged, family: str) -> str:
     """The heading of a column of differences, with their unit."""
-    unit = f", {scale.unit}" if scale.unit else ""
-    return FAMILY[family].format(reference=results.rows[0]) + unit
+    text = _in_family(AGAINST[family].format(first=results.rows[0]), family)
+    return f"{text}, {judged.unit}" if judged.unit else text
 
 
-def _judged(results: Results, metric: str) -> tuple[dict[str, dict[int, float]], Scale]:
-    """A metric's values on the scale on which it is compared."""
-    items = METRICS[metric].items
-    n_items = next((int(n) for seeds in results.values(items).values() for n in seeds.values()), 1) if items else None
-    scale = scale_of(metric, n_items)
-    return judged_values(results.values(metric), scale), scale
+def _breaks(results: Results) -> tuple[int, ...]:
+    slices = results.slices
+    if slices is None:
+        return ()
+    return tuple(i for i in range(1, len(results.rows)) if slices[results.rows[i]] != slices[results.rows[i - 1]])
 
 
-def _of(contrasts: list[Contrast], row: str, family: str) -> Contrast | None:
-    return next((c for c in contrasts if c.row == row and c.family == family), None)
+def _cell(results: Results, judged: Judged, row: str, column: Column) -> Cell:
+    if column.kind == "row":
+        noisy = any(row in v.set_aside for v in judged.verdicts)
+        return Cell(row, mark=NOISY if noisy else "")
+    if column.kind == "mean":
+        return _primary_mean(results, judged, row)
+    if column.kind == "metric":
+        return _mean(results, row, column.metric)
+    if column.kind == "seed":
+        assert column.seed is not None
+        return _one(results, row, column.seed, column.metric)
+    verdict = judged.of(row, column.family)
+    if verdict is None:
+        return Cell(_reference(results, row, column.family) if column.kind == "verdict" else "")
+    return _said(judged, verdict, column.kind)
 
 
-def _mean(results: Results, row: str, metric: str) -> str:
+def _reference(results: Results, row: str, family: str) -> str:
+    """What a row is that nothing is said of: the one that others are compared with."""
+    return "start" if family in ("step", "total") else "baseline"
+
+
+def _said(judged: Judged, v: Verdict, kind: Kind) -> Cell:
+    """One figure of a verdict."""
+    if kind == "difference":
+        return difference_cell(judged, v)
+    if kind == "verdict":
+        return Cell(v.verdict, verdict=v)
+    if kind == "agree":
+        return Cell(f"{v.favour} of {v.pairs}", v.favour, v) if v.pairs else Cell(verdict=v)
+    if kind in ("p_table", "p_own"):
+        p = v.p_table if kind == "p_table" else v.p_own
+        return Cell(_p(p), _known(p), v)
+    if kind == "margin_seeds":
+        return Cell(seeds_text(v.seeds_for_margin), _known(v.seeds_for_margin), v)
+    assert kind == "seeds_needed", kind
+    n, least, most = v.seeds_needed
+    ends = f" ({seeds_text(least)} to {seeds_text(most)})" if not math.isnan(n) else ""
+    return Cell(seeds_text(n) + ends, _known(n), v)
+
+
+def difference_cell(judged: Judged, v: Verdict) -> Cell:
+    """A difference with its band, marked where one of its two rows is set aside as noisy."""
+    value = None if math.isnan(v.delta) else judged.shown(v.delta)
+    return Cell(judged.difference(v), value, v, NOISY if v.set_aside and value is not None else "")
+
+
+def seeds_text(n: float) -> str:
+    """A number of seeds; nothing where none can be said."""
+    return "" if math.isnan(n) else "∞" if math.isinf(n) else f"{n:,}"
+
+
+def _p(p: float) -> str:
+    return "" if math.isnan(p) else f"<{SMALLEST_P:.4f}" if p < SMALLEST_P else f"{p:.4f}"
+
+
+def _known(x: float) -> float | None:
+    return None if math.isnan(x) else x
+
+
+def _primary_mean(results: Results, judged: Judged, row: str) -> Cell:
+    """The mean with the number of its seeds, and of those asked for where some are not there."""
+    cell = _mean(results, row, judged.metric)
+    there, asked = len(judged.values[row]), len(results.manifest["rows"][row]["runs"])
+    if there == asked:
+        return cell if cell.value is None else Cell(f"{cell.text} ({there})", cell.value)
+    return Cell(f"{cell.text} ({there} of {asked})", cell.value)
+
+
+def _mean(results: Results, row: str, metric: str) -> Cell:
     values = list(results.values(metric)[row].values())
     if not values:
-        return "-"
+        return Cell("-")
     if diverged := sum(map(math.isnan, values)):
-        return f"diverged {diverged}/{len(values)}"
-    mean = sum(values) / len(values)
+        return Cell(f"diverged {diverged}/{len(values)}")
+    mean = math.fsum(values) / len(values)
     text = format(mean, METRICS[metric].format)
     if metric == "d_ff":
         off = results.manifest["rows"][row]["mismatch"]
-        return f"{text} ({off:+.1%}!)" if abs(off) > settle.MISMATCH_WARNING else text
-    return text
+        if abs(off) > settle.MISMATCH_WARNING:
+            return Cell(f"{text} ({off:+.1%})", mean, mark=MISMATCHED)
+    return Cell(text, mean)
 
 
-def _one(results: Results, row: str, seed: int, metric: str) -> str:
+def _one(results: Results, row: str, seed: int, metric: str) -> Cell:
     status = results.status(row, seed)
-    if status is not Status.finished:
-        return {Status.missing: "-"}.get(status, status.value)
-    return format(results.values(metric)[row][seed], METRICS[metric].format)
+    value = results.values(metric)[row].get(seed)
+    if status is Status.finished and value is not None:
+        return Cell(format(value, METRICS[metric].format), value)
+    return Cell("-" if status in (Status.finished, Status.missing) else status.value)
 
 
-def _difference(contrast: Contrast | None, scale: Scale) -> str:
-    """A difference and the half-width of its band, as the scale shows them; the reference itself has none."""
-    if contrast is None or math.isnan(contrast.delta):
-        return ""
-    digits = 2 if scale.unit else 4
-    text = f"{scale.difference(contrast.delta):+.{digits}f}"
-    if math.isnan(contrast.half_width):
-        return text
-    half = (scale.difference(contrast.upper) - scale.difference(contrast.lower)) / 2
-    text += f" ± {half:.{digits}f}"
-    noisy = " ~" if contrast.set_aside else ""
-    return text + noisy + (OUTSIDE if abs(contrast.delta) > contrast.half_width else "")
-
-
-def _legend(results: Results, metric: str, judged: Values, contrasts: list[Contrast]) -> list[str]:
-    legend = [f"{METRICS[metric].heading}: mean over the seeds; the single seeds stand on the right."]
-    if METRICS[metric].heading.endswith("ppl"):
-        legend[0] += " Judged as NLL, the difference in percent."
-    legend += [f"{METRICS[m].heading}: {METRICS[m].about}." for m in results.manifest["columns"] if METRICS[m].about]
-    sure = next((c for c in contrasts if not math.isnan(c.s)), None)
-    if sure:
-        pool = "each seed's mean taken off first" if sure.blocked else "seeds not paired"
-        families = "the steps and the totals each hold together" if sure.family == "step" else "all rows hold together"
-        legend.append(
-            f"±: the seed-noise band at 95 %, in which {families}; one run's noise is s = {sure.s:.5f} "
-            f"on {sure.df} degrees of freedom ({pool})."
-        )
-        legend.append("*: outside the band. Inside it, the seeds alone could do it; that does not mean equal.")
-    elif contrasts:
-        legend.append("No band: it takes two seeds at least, better three.")
-    legend += _aside(contrasts)
-    for row, share in diverged_rows(judged).items():
-        legend.append(
-            f"{row}: {share.m} of {share.n} seeds diverged (95 % interval {share.low:.0%} to {share.high:.0%})."
-        )
-    manifest = results.manifest["rows"]
-    if off := [row for row in results.rows if abs(manifest[row]["mismatch"]) > settle.MISMATCH_WARNING]:
-        legend.append(
-            f"!: over {settle.MISMATCH_WARNING:.0%} more or fewer parameters than the matched number: {', '.join(off)}."
-        )
-    if other := [row for row in results.rows if manifest[row]["other_code"]]:
-        legend.append(f"Runs of other code stand in (runs.reuse=config): {', '.join(other)}.")
-    return legend
-
-
-def _aside(contrasts: list[Contrast]) -> list[str]:
-    """The legend's line on rows set aside as noisy; none where there are none."""
-    aside = dict.fromkeys(name for c in contrasts for name in c.set_aside)
-    return [f"~: {name} is noisier than the rest, left out of s and compared by its own seeds." for name in aside]
-
-
-def _other_differences(results: Results, metrics: list[str]) -> Table | None:
+def _other_differences(results: Results, others: Sequence[Judged]) -> Table | None:
     """Differences and bands of the other judged columns."""
-    headings, cells = ["row"], {row: [row] for row in results.rows}
-    legend = ["Each metric has a band of its own, uncorrected across metrics."]
-    for metric in metrics:
-        judged, scale = _judged(results, metric)
-        contrasts = _contrasts(results, judged, scale)
-        for family in dict.fromkeys(c.family for c in contrasts if not math.isnan(c.delta)):
-            headings.append(f"{METRICS[metric].heading} {_against(family, results, scale)}")
-            for row in results.rows:
-                cells[row].append(_difference(_of(contrasts, row, family), scale))
-        legend += [f"{METRICS[metric].heading}, {line}" for line in _aside(contrasts)]
-    if len(headings) == 1:
+    sides = [
+        (judged, family)
+        for judged in others
+        for family in judged.families
+        if any(not math.isnan(v.delta) for v in judged.verdicts if v.family == family)
+    ]
+    if not sides:
         return None
-    return Table("The other metrics' differences", headings, list(cells.values()), legend)
+    columns = [Column("row", "row")] + [
+        Column(
+            f"{judged.about.heading} {_against(results, judged, family)}",
+            "difference",
+            judged.metric,
+            family,
+            block=judged.metric,
+        )
+        for judged, family in sides
+    ]
+    rows = [
+        [
+            Cell(row),
+            *(difference_cell(judged, v) if (v := judged.of(row, family)) else Cell() for judged, family in sides),
+        ]
+        for row in results.rows
+    ]
+    title = "The other metrics' differences, uncorrected across metrics"
+    name = f"{results.manifest['name']}-others"
+    return Table(title, columns, rows, others_legend(others), _breaks(results), name)

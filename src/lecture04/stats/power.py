@@ -14,6 +14,7 @@ Not done: the power to find all of several differences at once; every figure her
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -58,6 +59,7 @@ def chance(
     return float((weight_T @ found @ weight_R).mean())
 
 
+@cache  # the contrasts of a table differ in little that enters here
 def effect_found(
     power: float, n: int, n0: int, *, alpha: float, q: float = 0.0, df: int = 0, share: float | None = None
 ) -> float:

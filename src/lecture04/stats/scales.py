@@ -17,7 +17,7 @@ Values = Mapping[str, Mapping[int, float]]
 
 def percent(difference: float) -> float:
     """A difference of natural logs as a change in percent: 100 (exp(d) - 1), infinite where that overflows."""
-    return 100 * math.expm1(difference) if difference < 700 else math.inf
+    return math.inf if difference >= 700 else 100 * math.expm1(difference)
 
 
 class Scale(Protocol):

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from lecture04.metrics import METRICS
+from lecture04.metrics import METRICS, shown_for
 from lecture04.runs.record import Status
 from lecture04.sweep.plan import Job, Plan, status_of, work
 
@@ -17,7 +17,8 @@ class Board:
         self.started, self.moving = time.monotonic(), False
         # Settled cells are not read again: a table of a hundred runs is drawn several times a second.
         self.settled: dict[tuple[str, int], str] = {}
-        self.shown = plan.sweep.columns[0] if plan.sweep.columns else plan.sweep.primary
+        self.reached: dict[str, list[float]] = {row.name: [] for row in plan.rows}
+        self.shown = shown_for(plan.sweep.primary, plan.sweep.columns)
         self.work_before = self.work_done()
 
     def share_done(self, job: Job) -> float:
@@ -43,8 +44,15 @@ class Board:
 
     def _settled(self, job: Job, status: Status) -> str:
         if status is Status.finished:
-            return format(job.record.metrics(job.key)[self.shown], METRICS[self.shown].format)
+            value = job.record.metrics(job.key)[self.shown]
+            self.reached[job.row].append(value)
+            return format(value, METRICS[self.shown].format)
         return f"[red]{status.value}[/red]"
+
+    def mean(self, row: str) -> str:
+        """The mean of the seeds that have finished, without a verdict: that waits for the last of them."""
+        reached = self.reached[row]
+        return f"{sum(reached) / len(reached):{METRICS[self.shown].format}} ({len(reached)})" if reached else ""
 
     def left(self) -> str:
         """The time left, by the work done since the start; empty where nothing can be said yet."""
@@ -64,10 +72,12 @@ class Board:
         from rich.text import Text
 
         table = Table(METRICS[self.shown].heading)
+        table.add_column("mean (n)", justify="right", min_width=9)
         for seed in self.plan.seeds:
             table.add_column(f"seed {seed}", justify="right", min_width=8)
         for row in self.plan.rows:
-            table.add_row(escape(row.name), *map(self.cell, self.plan.of_row(row.name)))
+            cells = [self.cell(job) for job in self.plan.of_row(row.name)]
+            table.add_row(escape(row.name), self.mean(row.name), *cells)
         # The cells have just settled what has ended: nothing is read twice for the count.
         table.caption = f"{len(self.settled)} of {len(self.plan.jobs)} runs{self.left()}"
         return Group(Text(self.plan.title, style="bold"), table)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
@@ -17,6 +17,9 @@ from lecture04.metrics import METRICS
 from lecture04.runs.fingerprint import evaluation_key, fingerprint
 from lecture04.runs.record import Record, Status, find, is_other_code
 from lecture04.sweep.rows import Row
+
+if TYPE_CHECKING:
+    from lecture04.report.model import Table
 
 Compose = Callable[[Sequence[str]], Root]
 
@@ -183,43 +186,20 @@ def seconds_per_work(outputs: Path) -> float | None:
 
 
 def print_plan(plan: Plan, n_workers: int) -> None:
-    """What the sweep would do: rows, sizes, what is there already and the time the rest would take. Starts nothing."""
-    from rich.console import Console
-    from rich.table import Table
+    """What the sweep would do: rows, sizes, what is there already and the time the rest would take. Starts nothing.
 
-    table = Table(
-        "row", "d_ff", "mismatch", "parameters", "kFLOP/token", "KV/token", "there", "to train", title=plan.title
-    )
-    rate, to_train, waiting = seconds_per_work(plan.outputs), 0, 0.0
-    for row in plan.rows:
-        jobs = plan.of_row(row.name)
-        cfg, missing = jobs[0].cfg, [job for job in jobs if not job.record.status().is_result]
-        # A row that tests the same runs in another way trains nothing itself.
-        trained_here = [job for job in missing if job in plan.runs]
-        there = [
-            f"{job.seed}*" if is_other_code(job.record, job.cfg) else str(job.seed)
-            for job in jobs
-            if job not in missing
-        ]
-        off = settle.mismatch(cfg)
-        table.add_row(
-            row.name,
-            str(cfg.ffn.d_ff),
-            f"{off:+.2%}" + (" (!)" if abs(off) > settle.MISMATCH_WARNING else ""),
-            f"{counts.params(cfg):,}",
-            f"{counts.flops_per_token(cfg) / 1e3:,.0f}",
-            str(counts.kv_per_token(cfg)),
-            " ".join(there) or "-",
-            " ".join(str(job.seed) for job in trained_here) or "-",
-        )
-        to_train += len(trained_here)
-        waiting += len(trained_here) * work(cfg)
-    console = Console(width=None if Console().is_terminal else 140)
-    console.print(table)
+    Below it, what the planned seeds can find, and how many more a table needs whose runs are there.
+    """
+    from lecture04.report.faces import terminal, wants_colour
+    from lecture04.sweep.outlook import outlook
+
+    print(terminal([_plan_table(plan)], colour=wants_colour()), end="\n\n")
+    rate = seconds_per_work(plan.outputs)
+    to_train = [job for job in plan.jobs if job in plan.runs and not job.record.status().is_result]
     own = {job.record.folder for job in plan.jobs}
     sources = [run for run in plan.runs if run.record.folder not in own and not run.record.status().is_result]
-    waiting += sum(work(run.cfg) for run in sources)
-    print(f"seeds {', '.join(map(str, plan.seeds))}; {len(plan.jobs)} runs, {to_train} to train, nothing started")
+    waiting = sum(work(run.cfg) for run in [*to_train, *sources])
+    print(f"seeds {', '.join(map(str, plan.seeds))}; {len(plan.jobs)} runs, {len(to_train)} to train, nothing started")
     if sources:
         print(f"before them {len(sources)} runs that these start from")
     if any(is_other_code(job.record, job.cfg) for job in plan.jobs):
@@ -229,6 +209,39 @@ def print_plan(plan: Plan, n_workers: int) -> None:
     elif to_train:
         print("no time can be given before the first run is there")
     print(f"the table will lie in {plan.folder}")
+    if tables := outlook(plan):
+        print("\n" + terminal(tables, colour=wants_colour()))
+
+
+def _plan_table(plan: Plan) -> "Table":
+    """The rows with their sizes and their runs, as the terminal folds it."""
+    from lecture04.report.model import Table
+
+    headings = ["row", "d_ff", "mismatch", "parameters", "there", "to train", "kFLOP/token", "KV/token"]
+    lines = list[list[str]]()
+    for row in plan.rows:
+        jobs = plan.of_row(row.name)
+        cfg, missing = jobs[0].cfg, [job for job in jobs if not job.record.status().is_result]
+        there = [
+            f"{job.seed}*" if is_other_code(job.record, job.cfg) else str(job.seed)
+            for job in jobs
+            if job not in missing
+        ]
+        off = settle.mismatch(cfg)
+        lines.append(
+            [
+                row.name,
+                str(cfg.ffn.d_ff),
+                f"{off:+.2%}" + (" (!)" if abs(off) > settle.MISMATCH_WARNING else ""),
+                f"{counts.params(cfg):,}",
+                " ".join(there) or "-",
+                # A row that tests the same runs in another way trains nothing itself.
+                " ".join(str(job.seed) for job in missing if job in plan.runs) or "-",
+                f"{counts.flops_per_token(cfg) / 1e3:,.0f}",
+                str(counts.kv_per_token(cfg)),
+            ]
+        )
+    return Table.of_text(plan.title, headings, lines)
 
 
 def status_of(job: Job) -> Status:

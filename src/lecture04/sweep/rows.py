@@ -13,11 +13,13 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 
-from lecture04.arguments import complaint
+from lecture04.arguments import complaint, family_of
 from lecture04.config import Design, Sweep
 from lecture04.errors import UserError, explain
 
 IsGroup = Callable[[str], bool]
+# Where runs lie and are watched: no table is another one for it.
+NOT_OF_THE_TABLE = ("logger", "paths", "runs")
 Lines = dict[str, str]  # key -> the override as it was typed
 
 
@@ -38,6 +40,11 @@ class Asked:
     axes: dict[str, tuple[str, ...]]
     seeds: tuple[int, ...] | None
 
+    @property
+    def settings(self) -> list[str]:
+        """Those of `fixed` that make another table."""
+        return _settings(self.fixed.values())
+
 
 def asked(overrides: Sequence[Override]) -> Asked:
     """The command line's overrides, sorted. Raises UserError for seeds that are not distinct integers."""
@@ -52,6 +59,10 @@ def asked(overrides: Sequence[Override]) -> Asked:
             assert o.input_line is not None
             fixed[key] = o.input_line
     return Asked(fixed, axes, seeds)
+
+
+def _settings(lines: Iterable[str]) -> list[str]:
+    return [line for line in lines if family_of(line) not in NOT_OF_THE_TABLE]
 
 
 def _values(override: Override) -> tuple[str, ...]:
@@ -163,7 +174,7 @@ def _parse(where: str, lines: Iterable[str]) -> Lines:
 
 def title(sweep: Sweep, ask: Asked) -> str:
     """What the table is about, in one line: the file's own title, or what was typed."""
-    typed = [*(f"{key}={','.join(values)}" for key, values in ask.axes.items()), *ask.fixed.values()]
+    typed = [*(f"{key}={','.join(values)}" for key, values in ask.axes.items()), *ask.settings]
     if not sweep.name:
         return " ".join(typed) or "standard"
     return " ".join([f"{sweep.title or sweep.name}:", *typed]) if typed else sweep.title or sweep.name
@@ -171,8 +182,8 @@ def title(sweep: Sweep, ask: Asked) -> str:
 
 def table_name(sweep: Sweep, ask: Asked, rows: Sequence[Row]) -> str:
     """The folder that keeps the table: the sweep file's name, marked where more than the seeds was changed."""
-    if sweep.name and not ask.fixed:
+    if sweep.name and not ask.settings:
         return sweep.name
     words = re.sub(r"[^A-Za-z0-9]+", "-", sweep.name or title(sweep, ask)).strip("-")[:40].strip("-")
-    digest = hashlib.sha256(repr([(row.name, row.overrides) for row in rows]).encode()).hexdigest()[:6]
+    digest = hashlib.sha256(repr([(row.name, _settings(row.overrides)) for row in rows]).encode()).hexdigest()[:6]
     return f"{words}-{digest}"

@@ -1,0 +1,254 @@
+"""The legend of a table: what its figures mean, for a reader who knows no statistics and for one who does."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from lecture04 import settle
+from lecture04.metrics import METRICS
+from lecture04.report.collect import Results
+from lecture04.report.judged import Judged
+from lecture04.report.model import Note
+from lecture04.runs.record import Status
+from lecture04.stats import Accuracy, Perplexity, Verdict, diverged_rows
+from lecture04.stats.noise import MIN_BLOCKED_DF
+
+
+def legend(results: Results, judged: Judged) -> list[Note]:
+    """The notes of the table that carries the verdicts: first the verdicts' words, then the figures, then the rows."""
+    return [
+        *_verdicts(judged),
+        *_band(results, judged),
+        *_rows(results, judged),
+        *_columns(results, judged),
+        Note("", "How all this is worked out: docs/statistics.md."),
+    ]
+
+
+def others_legend(others: Sequence[Judged]) -> list[Note]:
+    """The notes of the table of the other metrics' differences."""
+    notes = [
+        Note(
+            "uncorrected across metrics",
+            "each metric has a band of its own, made like that of the first table. The more metrics, the likelier that "
+            "one leaves its band by chance; so these differences carry no verdict (their s and p are in contrasts.csv)",
+        )
+    ]
+    if any(isinstance(judged.scale, Accuracy) for judged in others):
+        notes.append(
+            Note(
+                "log odds",
+                "ln((c + .5) / (N - c + .5)) for c of N items right; accuracies are compared on this scale, since .98 "
+                "and .99 are further apart than .50 and .51",
+            )
+        )
+    return [*notes, *(note for judged in others for note in _set_aside(judged, f"{judged.about.heading}, "))]
+
+
+def _verdicts(judged: Judged) -> Iterator[Note]:
+    """Each verdict that occurs, in words."""
+    said = Counter(v.verdict.split()[0] for v in judged.verdicts)
+    alpha = _percent(judged.verdicts[0].alpha) if judged.verdicts else ""
+    if said["better"] or said["worse"]:
+        yield Note(
+            " / ".join(word for word in ("better", "worse") if said[word]),
+            "the difference lies outside its band, and the two rows' own seeds agree (p own below "
+            f"{alpha}): equal rows would seldom look like this",
+        )
+    if said["within"]:
+        two = ", or at most two test items apart" if isinstance(judged.scale, Accuracy) else ""
+        yield Note(
+            "within noise",
+            f"the difference lies inside its band{two}: the seeds alone could do it. This does not mean that the rows "
+            "are equal; a true difference may be there that takes more seeds to see",
+        )
+    if said["unconfirmed"]:
+        yield Note(
+            "unconfirmed",
+            f"outside the band, but the two rows' own seeds do not confirm it (p own is not below {alpha}): add seeds",
+        )
+    if said["equivalent"]:
+        yield Note(
+            "equivalent",
+            "the whole interval, difference ± band, lies inside the margin: too small to matter, even if it is there",
+        )
+    if said["single"]:
+        yield Note(
+            "single run", "one of the two rows has one seed. A band is then a screen only: it says what to repeat"
+        )
+    if said["no"]:
+        yield Note("no verdict", "there is nothing to compare with: a row has no result yet, or the reference diverged")
+    if said["diverged"]:
+        yield Note("diverged m/n", "m of the row's n runs broke down. Such a row is not compared, and is never better")
+
+
+def _band(results: Results, judged: Judged) -> Iterator[Note]:
+    """The band, its noise, what the table can find, and what was declared."""
+    sure = next((v for v in judged.verdicts if not math.isnan(v.s)), None)
+    if sure is None:
+        if judged.verdicts:
+            yield Note("", "No band: it takes two seeds a row at least, better three to five.")
+        return
+    level = _percent(1 - sure.alpha)
+    yield Note(
+        "±",
+        "the seed-noise band. The true difference lies within difference ± band, in the sense that "
+        f"{_together(results, judged, level)}. The band is q s sqrt(1/n + 1/n0), for n and n0 seeds, with "
+        f"{_quantiles(judged)}",
+    )
+    pairing = (
+        "Each seed's mean over the rows is taken off first, as a seed means the same start and the same data order in "
+        "every row (blocked)"
+        if sure.blocked
+        else "Seeds are not paired (not blocked): that takes the same seeds in every row and (rows - 1)(seeds - 1) >= "
+        f"{MIN_BLOCKED_DF}"
+    )
+    yield Note(
+        "s",
+        f"{judged.amount(sure.s)}, the noise of one run: the standard deviation of a result when only the seed "
+        f"changes, from all rows together, on {sure.df} degrees of freedom. {pairing}",
+    )
+    yield from _set_aside(judged)
+    yield Note("smallest effect", _smallest(judged))
+    yield from _declared(results, judged, sure)
+    yield Note(
+        "p table",
+        "the probability, were all rows equal, that the seeds alone put any difference of the family so far out; below "
+        f"{_percent(sure.alpha)} exactly where a difference leaves its band",
+    )
+    yield Note("p own", "Welch's t test on the two rows' own seeds alone, not corrected for the number of rows")
+    if any(v.pairs for v in judged.verdicts):
+        yield Note(
+            "seeds agree", "how many of the seeds that both rows ran point the way the means do; to look at only"
+        )
+    if sure.margin is not None:
+        yield Note("seeds for margin", "seeds a row to find a true difference as large as the margin 80 % of the time")
+    yield Note(
+        "seeds needed",
+        "seeds a row with which a table like this finds a true difference as large as the one seen 80 % of the time; "
+        "in brackets for the far and the near end of its interval (∞ where it holds 0). The difference seen is itself "
+        "uncertain, and that of a row picked for its size is too large",
+    )
+
+
+def _together(results: Results, judged: Judged, level: str) -> str:
+    """What holds together, and what that means for false calls."""
+    k = Counter(v.family for v in judged.verdicts)
+    alpha, both = (_percent(times * judged.verdicts[0].alpha) for times in (1, 2))
+    if "step" in k:
+        return (
+            f"it does so for all {k['step']} steps (each row against the row before) in {level} of such tables, and "
+            f"for all {k['total']} totals (each row against {results.rows[0]}) in {level}. These are two families: "
+            f"were all rows equal, each would have a false call somewhere in up to {alpha} of tables, and the two "
+            f"together in up to {both}"
+        )
+    if "grid" in k:
+        return (
+            f"it does so for all {k['grid']} comparisons of all slices at once in {level} of such tables (one family). "
+            "Whoever compares the rows at the best slice of each should run the winners again on fresh seeds"
+        )
+    if k["star"] == 1:
+        return f"it does so in {level} of such tables (one comparison)"
+    return f"it does so for all {k['star']} comparisons at once in {level} of such tables (one family)"
+
+
+def _quantiles(judged: Judged) -> str:
+    q = {v.family: v.q for v in judged.verdicts if not math.isnan(v.q)}
+    if len(q) == 1:
+        law = "Student's t" if len(judged.verdicts) == 1 else "the multivariate t"
+        return f"q = {next(iter(q.values())):.2f} from {law}"
+    return (
+        "q = " + " and ".join(f"{value:.2f} for the {family}s" for family, value in q.items()) + ", by multivariate t"
+    )
+
+
+def _smallest(judged: Judged) -> str:
+    """The smallest difference that the table finds; noisy rows have their own, which counts where there is no other."""
+    sizes: list[str] = []
+    for family in judged.families:
+        of_family = [v for v in judged.verdicts if v.family == family and v.plan is not None]
+        of_family = [v for v in of_family if not v.set_aside] or of_family
+        found = sorted(effect for v in of_family if math.isfinite(effect := v.smallest_effect))
+        if found:
+            low, high = judged.amount(found[0]), judged.amount(found[-1])
+            size = low if low == high else f"{low} to {high} (by the rows' seeds)"
+            sizes.append(f"{size} for a {family}" if len(judged.families) > 1 else size)
+    if not sizes:
+        return "nothing can be found yet: a call takes two seeds at least in both rows, better three to five"
+    return (
+        f"this table finds a true difference of {' and of '.join(sizes)} 80 % of the time; smaller ones less often, "
+        "and far smaller ones hardly ever"
+    )
+
+
+def _declared(results: Results, judged: Judged, sure: Verdict) -> Iterator[Note]:
+    if sure.margin is not None:
+        yield Note("margin", f"±{judged.amount(sure.margin)}, declared in sweep.delta: what is smaller does not matter")
+    looks = results.manifest["looks"]
+    if looks > 1:
+        yield Note(
+            "looks",
+            f"the seeds are judged {looks} times in all (sweep.looks), each time at {_percent(sure.alpha)}, so that "
+            f"all looks together stay at {_percent(sure.alpha * looks)}",
+        )
+
+
+def _set_aside(judged: Judged, where: str = "") -> Iterator[Note]:
+    k = Counter(v.family for v in judged.verdicts if not math.isnan(v.delta))
+    for name in dict.fromkeys(name for v in judged.verdicts for name in v.set_aside):
+        family = next(v for v in judged.verdicts if name in v.set_aside)
+        yield Note(
+            f"{where}{name} ~",
+            "much noisier than the other rows, so it is set aside: s is without it, and its differences are judged by "
+            f"Welch's t alone, at {_percent(family.alpha / k[family.family])} each",
+        )
+
+
+def _rows(results: Results, judged: Judged) -> Iterator[Note]:
+    """What is to be known of single rows."""
+    for row, share in diverged_rows(judged.values).items():
+        yield Note(
+            row,
+            f"{share.m} of {share.n} seeds diverged: the share that does lies between {share.low:.0%} and "
+            f"{share.high:.0%} (exact 95 % interval). The row is not in s",
+        )
+    about = results.manifest["rows"]
+    for row in results.rows:
+        there, asked = len(judged.values[row]), len(about[row]["runs"])
+        if there < asked:
+            failed = [seed for seed in results.seeds if results.status(row, seed) is Status.failed]
+            why = f"; seed {', '.join(map(str, failed))} failed, and the run's train.log says why" if failed else ""
+            yield Note(row, f"{there} of {asked} seeds are there{why}")
+    if off := [row for row in results.rows if abs(about[row]["mismatch"]) > settle.MISMATCH_WARNING]:
+        yield Note(
+            "!",
+            f"over {settle.MISMATCH_WARNING:.0%} more or fewer parameters than the matched number: {', '.join(off)}",
+        )
+    if other := [row for row in results.rows if about[row]["other_code"]]:
+        yield Note("", f"Runs of other code stand in (runs.reuse=config): {', '.join(other)}.")
+
+
+def _columns(results: Results, judged: Judged) -> Iterator[Note]:
+    """What the columns of figures are."""
+    how = ""
+    if isinstance(judged.scale, Perplexity):
+        how = (
+            ". Judged as its logarithm, the NLL in nats; a difference d of mean NLLs is shown as 100 (exp(d) - 1) "
+            "percent, and ± as half of the band's width in percent"
+        )
+    elif isinstance(judged.scale, Accuracy):
+        how = (
+            f". Judged as log odds, ln((c + .5) / (N - c + .5)) for c of N = {judged.scale.n_items:,} items right; s "
+            "is never below one item / sqrt(12)"
+        )
+    better = "lower" if judged.about.lower_is_better else "higher"
+    yield Note(
+        f"{judged.about.heading} (n)",
+        f"the mean of n seeds, {better} is better; the single seeds stand in the last columns{how}",
+    )
+    shown = dict.fromkeys([judged.metric, *results.manifest["columns"]])
+    yield from (Note(METRICS[name].heading, METRICS[name].about) for name in shown if METRICS[name].about)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.4g} %"
