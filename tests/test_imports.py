@@ -23,7 +23,10 @@ FORBIDDEN = {
         *OURS - {"lecture04.config", "lecture04.registry", "lecture04.counts", "lecture04.settle"},
     },
     "nn": {"hydra", "wandb", "pandas", *OURS - {"lecture04.config", "lecture04.registry", "lecture04.nn"}},
-    "convert": {"hydra", "wandb", "pandas", *OURS - {"lecture04.config", "lecture04.convert"}},
+    "convert": {
+        *("hydra", "wandb", "pandas", "transformers"),
+        *("lecture04.cli", "lecture04.job", "lecture04.sweep", "lecture04.report", "lecture04.probes"),
+    },
     "data": {
         "hydra",
         "wandb",

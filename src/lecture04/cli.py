@@ -40,21 +40,50 @@ def settled(cfg: DictConfig) -> config.Root:
 
 
 def settled_root(root: config.Root) -> config.Root:
-    """As `settled`; the run that init=uptrain starts from is found and settled too."""
+    """As `settled`; the run or folder that init=uptrain starts from is found and settled too."""
     if isinstance(root.init, config.Uptrain):
-        root = replace(root, init=replace(root.init, run=_source(root, root.init.source)))
+        root = replace(root, init=_with_source(root, root.init))
     if bad := settle.validate(root) + settle.training_errors(root):
         raise errors.UserError("\n".join(bad))
     done = settle.settle(root)
     if bad := settle.source_errors(done):
         raise errors.UserError("\n".join(bad))
+    if isinstance(done.init, config.Uptrain) and done.init.folder:
+        from lecture04.convert import folders  # the tensors are looked at last, since that takes torch
+
+        with _said_of("init.folder"):
+            folders.check(done.init.folder, done.init.run)
     return done
+
+
+def _with_source(root: config.Root, init: config.Uptrain) -> config.Uptrain:
+    """What a run starts from, found: the config of a run, or that of a folder and the digest of what lies there."""
+    if init.folder and init.source:
+        raise errors.UserError("init.source, init.folder: a run starts from one of them; leave the other away.")
+    if not init.folder:
+        return replace(init, run=_source(root, init.source), digest="")
+    from lecture04.convert import files
+
+    with _said_of("init.folder"):
+        return replace(init, run=files.source(Path(init.folder), root), digest=files.digest(Path(init.folder)))
+
+
+@contextmanager
+def _said_of(setting: str) -> Iterator[None]:
+    """Each line of a UserError begins with the setting that it is about."""
+    try:
+        yield
+    except errors.UserError as e:
+        raise errors.UserError("\n".join(f"{setting}: {line}" for line in str(e).splitlines())) from e
 
 
 def _source(root: config.Root, lines: list[str]) -> config.Root:
     """The settled config of the run that these overrides name, on the same data and with the same seed."""
     if not lines:
-        raise errors.UserError("init.source=[]: name the run to start from, as in init.source=['attention=mha'].")
+        raise errors.UserError(
+            "init.source=[]: name the run to start from, as in init.source=['attention=mha'], "
+            "or a Hugging Face folder: init.folder=path/to/model."
+        )
     if own := [line for line in lines if arguments.family_of(line) in ("seed", *config.INHERITED)]:
         raise errors.UserError(f"init.source: {own[0]} cannot stand there; the run's own holds for its source too.")
     try:
@@ -62,10 +91,8 @@ def _source(root: config.Root, lines: list[str]) -> config.Root:
     except (HydraException, OmegaConfBaseException) as e:
         raise errors.UserError(f"init.source: {errors.explain(e)}") from e
     same = {family: getattr(root, family) for family in config.INHERITED}
-    try:
+    with _said_of("init.source"):
         return settled_root(replace(composed, seed=root.seed, **same))
-    except errors.UserError as e:
-        raise errors.UserError("\n".join(f"init.source: {line}" for line in str(e).splitlines())) from e
 
 
 def _compose(lines: list[str]) -> DictConfig:

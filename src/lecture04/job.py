@@ -9,7 +9,8 @@ from typing import Protocol
 import torch
 
 from lecture04 import counts, settle
-from lecture04.config import Root, Uptrain, source_of
+from lecture04.config import Root, Uptrain, start_of
+from lecture04.convert import files, folders
 from lecture04.data.corpus import Corpus
 from lecture04.nn.init import build
 from lecture04.nn.model import LanguageModel
@@ -76,23 +77,28 @@ def run(cfg: Root, record: Record, *, command: str, progress: Progress) -> None:
 
 def as_json(found: Evaluation) -> dict[str, object]:
     """What evals/KEY.json holds."""
-    return {"metrics": found.metrics} | ({"curves": found.curves} if found.curves else {})
+    return {"metrics": found.metrics, **({"curves": found.curves} if found.curves else {})}
 
 
 def start(cfg: Root) -> LanguageModel:
-    """The model before its first step: at its initial values, or at those of the run that it starts from.
+    """The model before its first step: at its initial values, or at those of the run or folder that it starts from.
 
-    Raises ValueError where that run did not end well.
+    Raises ValueError where that run did not end well, or the folder holds something else than when it was settled.
     """
-    model, source = build(cfg), source_of(cfg)
+    model, source = build(cfg), start_of(cfg)
     if source is None:
         return model
     assert isinstance(cfg.init, Uptrain)
-    record = find(source)
-    if record.status() is not Status.finished:
-        raise ValueError(f"init.source: the run {record.folder.name} is {record.status().value}, not finished.")
-    kept = checkpoint.load(source, record.folder)
-    start_from(model, kept.state_dict(), cfg.init.merge, cfg.model.d_head)
+    if cfg.init.folder:
+        if files.digest(Path(cfg.init.folder)) != cfg.init.digest:
+            raise ValueError(f"init.folder={cfg.init.folder}: its files have changed since the run was asked for.")
+        parameters = folders.parameters(cfg.init.folder, source)
+    else:
+        record = find(source)
+        if record.status() is not Status.finished:
+            raise ValueError(f"init.source: the run {record.folder.name} is {record.status().value}, not finished.")
+        parameters = checkpoint.load(source, record.folder).state_dict()
+    start_from(model, parameters, cfg.init.merge, cfg.model.d_head)
     return model
 
 

@@ -90,7 +90,7 @@ def test_a_head_that_is_not_the_embedding_it_is_tied_to_is_said(small):
 
 
 def test_a_norms_bias_that_is_not_zero_cannot_be_left_out(small):
-    with pytest.raises(ValueError, match="norm's bias is not 0"):
+    with pytest.raises(ValueError, match="the bias is not 0"):
         WithoutBias().write((random(3), random(3)), small())
 
 

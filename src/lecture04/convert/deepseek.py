@@ -148,7 +148,8 @@ def write_deepseek(cfg: config.Root) -> dict[str, Any]:
     }
 
 
+ABSENT = {"q_lora_rank": 1536, "qk_nope_head_dim": 128, "v_head_dim": 128}
 ARCHITECTURES = (
-    Architecture("deepseek_v2", "DeepseekV2ForCausalLM", DEEPSEEK, read_deepseek, write_deepseek),
-    Architecture("deepseek_v3", "DeepseekV3ForCausalLM", DEEPSEEK, read_deepseek, write_deepseek),
+    Architecture("deepseek_v2", "DeepseekV2ForCausalLM", DEEPSEEK, read_deepseek, write_deepseek, ABSENT),
+    Architecture("deepseek_v3", "DeepseekV3ForCausalLM", DEEPSEEK, read_deepseek, write_deepseek, ABSENT),
 )

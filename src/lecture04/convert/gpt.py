@@ -82,6 +82,7 @@ NEOX = Table(
         row("final_norm.*", "gpt_neox.final_layer_norm.*"),
     ),
     ignored=(r"\.attention\.(masked_)?bias$", r"rotary_emb\.inv_freq$"),
+    head_on_disk="embed_out.weight",
 )
 MPT = Table(
     "transformer.wte.weight",
@@ -245,6 +246,13 @@ def write_mpt(cfg: config.Root) -> dict[str, Any]:
 
 ARCHITECTURES = (
     Architecture("gpt2", "GPT2LMHeadModel", GPT2, read_gpt2, write_gpt2),
-    Architecture("gpt_neox", "GPTNeoXForCausalLM", NEOX, read_neox, write_neox),
+    Architecture(
+        "gpt_neox",
+        "GPTNeoXForCausalLM",
+        NEOX,
+        read_neox,
+        write_neox,
+        {"use_parallel_residual": True, "rotary_pct": 0.25},
+    ),
     Architecture("mpt", "MptForCausalLM", MPT, read_mpt, write_mpt),
 )

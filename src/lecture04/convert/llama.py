@@ -195,9 +195,32 @@ def write_gemma2(cfg: config.Root) -> dict[str, Any]:
 
 ARCHITECTURES = (
     Architecture("llama", "LlamaForCausalLM", LLAMA, read_llama, write_llama),
-    Architecture("mistral", "MistralForCausalLM", LLAMA, read_llama, write_mistral),
-    Architecture("qwen2", "Qwen2ForCausalLM", LLAMA, read_qwen2, write_qwen2),
-    Architecture("qwen3", "Qwen3ForCausalLM", LLAMA, read_qwen3, write_qwen3),
-    Architecture("gemma", "GemmaForCausalLM", GEMMA, read_gemma, write_gemma),
-    Architecture("gemma2", "Gemma2ForCausalLM", GEMMA2, read_gemma2, write_gemma2),
+    Architecture(
+        "mistral",
+        "MistralForCausalLM",
+        LLAMA,
+        read_llama,
+        write_mistral,
+        {"sliding_window": 4096, "num_key_value_heads": 8},
+    ),
+    Architecture("qwen2", "Qwen2ForCausalLM", LLAMA, read_qwen2, write_qwen2, {"num_key_value_heads": 32}),
+    Architecture(
+        "qwen3", "Qwen3ForCausalLM", LLAMA, read_qwen3, write_qwen3, {"num_key_value_heads": 32, "head_dim": 128}
+    ),
+    Architecture(
+        "gemma", "GemmaForCausalLM", GEMMA, read_gemma, write_gemma, {"num_key_value_heads": 16, "head_dim": 256}
+    ),
+    Architecture(
+        "gemma2",
+        "Gemma2ForCausalLM",
+        GEMMA2,
+        read_gemma2,
+        write_gemma2,
+        {
+            "num_key_value_heads": 4,
+            "head_dim": 256,
+            "attn_logit_softcapping": 50.0,
+            "final_logit_softcapping": 30.0,
+        },
+    ),
 )

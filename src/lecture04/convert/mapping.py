@@ -1,22 +1,25 @@
 """Parameters under our names and under those of Hugging Face's models: tables of rows, read in both directions.
 
 A row names parameters of ours, one of theirs, and how the one is laid out in the other. `{i}` stands for the layer and
-a final `*` for weight and bias, whichever there are. No tensor is changed in place, and gradients flow through.
+a final `*` for weight and bias, whichever there are. No tensor is changed in place, and gradients flow through. torch
+is imported on use: a config is read, and a wrong one refused, without it.
 
 Shapes: H query heads, G key and value heads, K d_head, D d_model, L d_latent, R d_rope; weights are out x in.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from lecture04 import config
 
-State: TypeAlias = Mapping[str, Tensor]
+if TYPE_CHECKING:
+    from torch import Tensor
+
+State: TypeAlias = "Mapping[str, Tensor]"
 Size: TypeAlias = Callable[[config.Root], int]
 
 
@@ -82,6 +85,8 @@ class Stacked:
         return tuple(layout.read(part, cfg)[0] for layout, part in zip(self.inner, parts, strict=True))
 
     def write(self, ours: tuple[Tensor, ...], cfg: config.Root) -> Tensor:
+        import torch
+
         parts = [layout.write((part,), cfg) for layout, part in zip(self.inner, ours, strict=True)]
         if self.heads is None:
             return torch.cat(parts)
@@ -111,9 +116,12 @@ class Rotated:
         if to_halves == from_halves:
             return x
         by_head, start, width = x.unflatten(0, (self.heads(cfg), -1)), self.offset(cfg), self.width(cfg)
-        pairs = torch.arange(width).view(-1, 2) if to_halves else torch.arange(width).view(2, -1)
-        order = torch.arange(by_head.shape[1])
-        order[start : start + width] = start + pairs.T.flatten()
+        if to_halves:
+            turned = [*range(0, width, 2), *range(1, width, 2)]
+        else:
+            turned = [i for pair in zip(range(width // 2), range(width // 2, width), strict=True) for i in pair]
+        order = list(range(by_head.shape[1]))
+        order[start : start + width] = [start + i for i in turned]
         return by_head[:, order].flatten(0, 1)
 
 
@@ -122,12 +130,12 @@ class WithoutBias:
     """Theirs is a norm's weight alone; ours has a bias, which is 0 (MPT)."""
 
     def read(self, theirs: Tensor, cfg: config.Root) -> tuple[Tensor, ...]:
-        return theirs, torch.zeros_like(theirs)
+        return theirs, theirs.new_zeros(theirs.shape)
 
     def write(self, ours: tuple[Tensor, ...], cfg: config.Root) -> Tensor:
         """Raises ValueError where the bias is not 0."""
         if ours[1].any():
-            raise ValueError("a norm's bias is not 0, and the architecture's norms have none.")
+            raise ValueError("the bias is not 0, and the architecture's norms have none.")
         return ours[0]
 
 
@@ -150,6 +158,7 @@ class Table:
     """An architecture's parameters: embedding, head, and the rows of the rest.
 
     `embed_scale` is what they multiply the embeddings by. `ignored` are patterns of theirs that hold nothing learned.
+    `head_on_disk` is what the head is called in files, where that is not the name that the model has for it.
     """
 
     embed: str
@@ -157,6 +166,11 @@ class Table:
     rows: tuple[Row, ...]
     embed_scale: Callable[[config.Root], float] = lambda cfg: 1.0
     ignored: tuple[str, ...] = ()
+    head_on_disk: str = ""
+
+    def is_ignored(self, name: str) -> bool:
+        """Whether a name of theirs is one of the `ignored`."""
+        return any(re.search(pattern, name) for pattern in self.ignored)
 
 
 def embed_scale(cfg: config.Root) -> float:
@@ -186,14 +200,14 @@ def read_state(table: Table, theirs: State, cfg: config.Root) -> dict[str, Tenso
     ours = {"embed.weight": theirs[table.embed]}
     if not cfg.model.tied:
         ours["head.weight"] = theirs[table.head]
-    elif not torch.equal(theirs.get(table.head, theirs[table.embed]), theirs[table.embed]):
+    elif not theirs.get(table.head, theirs[table.embed]).equal(theirs[table.embed]):
         raise ValueError(f"{table.head} is not {table.embed}, though the config ties them.")
     left = theirs.keys() - {table.embed, table.head}
     for r in expanded(table.rows, cfg.model.n_layers):
         if r.theirs in theirs:
             ours |= zip(r.ours, r.layout.read(theirs[r.theirs], cfg), strict=True)
             left -= {r.theirs}
-    _nothing_left({name for name in left if not any(re.search(pattern, name) for pattern in table.ignored)})
+    _nothing_left({name for name in left if not table.is_ignored(name)})
     return ours
 
 
@@ -209,7 +223,10 @@ def write_state(table: Table, ours: State, cfg: config.Root) -> dict[str, Tensor
     left = ours.keys() - {"embed.weight", "head.weight"}
     for r in expanded(table.rows, cfg.model.n_layers):
         if all(name in ours for name in r.ours):
-            theirs[r.theirs] = r.layout.write(tuple(ours[name] for name in r.ours), cfg)
+            try:
+                theirs[r.theirs] = r.layout.write(tuple(ours[name] for name in r.ours), cfg)
+            except ValueError as e:
+                raise ValueError(f"{', '.join(r.ours)}: {e}") from e
             left -= {*r.ours}
     _nothing_left(left)
     return theirs

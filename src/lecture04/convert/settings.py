@@ -4,7 +4,7 @@ Theirs is a config.json as a dict. `max_position_embeddings` is our data.max_len
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
 
 from lecture04 import config
@@ -31,13 +31,17 @@ class WriteConfig(Protocol):
 
 @dataclass(frozen=True)
 class Architecture:
-    """One of their architectures: the names in its config.json, and the way there and back."""
+    """One of their architectures: the names in its config.json, and the way there and back.
+
+    `absent` is what a setting is that a config.json leaves out, where reading would take it for something else.
+    """
 
     model_type: str
     class_name: str
     table: Table
     read_config: ReadConfig
     write_config: WriteConfig
+    absent: Theirs = field(default_factory=dict[str, Any])
 
 
 def refuse(theirs: Theirs, **allowed: object) -> None:

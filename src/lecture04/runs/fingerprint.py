@@ -15,7 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from lecture04.config import Root, source_of
+from lecture04.config import Root, Uptrain, source_of, start_of
 from lecture04.registry import PACKAGE, registrations
 from lecture04.source import statements
 
@@ -23,6 +23,10 @@ from lecture04.source import statements
 # parts that were not chosen, does not.
 RUN_CODE = ("nn/init.py", "train/loop.py")
 RUN_FOLDERS = ("nn", "data", "train")
+# What reads the parameters that a run from a Hugging Face folder starts with.
+FOLDER_CODE = tuple(
+    f"convert/{name}.py" for name in ("files", "folders", "mapping", "settings", "llama", "gpt", "deepseek")
+)
 # What reads the parameters and changes none.
 EVALUATION_CODE = ("train/evaluate.py", "train/activity.py")
 # Where and how a run is kept, watched and compared; none of it changes a parameter.
@@ -60,7 +64,7 @@ def as_recorded(cfg: Root) -> dict[str, Any]:
     """The config as a run's folder keeps it: without which sweep asked for it, and with its source's beside it."""
     content = as_dict(cfg)
     del content["sweep"], content["origin"]
-    if source := source_of(cfg):
+    if source := start_of(cfg):
         content["init"]["run"] = as_recorded(source)
     return content
 
@@ -85,9 +89,12 @@ def fingerprint(cfg: Root) -> Fingerprint:
         del content[family][key]
     if source := source_of(cfg):
         content["init"] = {"name": cfg.init.name, "merge": content["init"]["merge"], "run": str(fingerprint(source))}
-    return Fingerprint(
-        config=_digest([content, version("torch")], 10), code=code_hash(PACKAGE, RUN_CODE, chosen_parts(cfg))
-    )
+    code = code_hash(PACKAGE, RUN_CODE, chosen_parts(cfg))
+    if isinstance(cfg.init, Uptrain) and cfg.init.folder:  # what it holds, wherever it lies, and how it is read
+        content["init"] = {"name": cfg.init.name, "merge": content["init"]["merge"], "folder": cfg.init.digest}
+        read_by = [ast.unparse(node) for name in FOLDER_CODE for node in statements(PACKAGE / name)]
+        code = _digest([code, read_by], 6)
+    return Fingerprint(config=_digest([content, version("torch")], 10), code=code)
 
 
 def evaluation_key(cfg: Root) -> str:

@@ -14,6 +14,8 @@ from lecture04.registry import names
 
 LEFT_OUT = ("sweep", "origin")
 """What a run's config.yaml does not hold, since it is no part of the run; these have their defaults here."""
+LATER = {"folder": "init", "digest": "init"}
+"""Settings that came when runs were there already, and where they stand; without them a run is as by default."""
 WHOLE = {"model", "ffn", "seed"}
 """Keys by which a config is known where its place says nothing of its type."""
 
@@ -58,9 +60,14 @@ def _settings(cls: Any, content: object, where: str) -> object:
     for f in fields(cls):
         if f.name in content:
             found[f.name] = _value(hints[f.name], content[f.name], f"{prefix}{f.name}", f.name)
-        elif not (f.name in LEFT_OUT and f.default_factory is not MISSING):
+        elif not (_has_default(f.name, where) and (f.default, f.default_factory) != (MISSING, MISSING)):
             raise _UnfitError(f"{prefix}{f.name}: the setting is missing.")
     return cls(**found)
+
+
+def _has_default(name: str, where: str) -> bool:
+    """Whether a setting may be left out of the file."""
+    return name in LEFT_OUT or LATER.get(name) == where.rpartition(".")[2]
 
 
 def _value(hint: Any, raw: object, where: str, family: str = "") -> object:
