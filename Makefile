@@ -9,7 +9,7 @@ seeds   = $(if $(SEEDS),seed=$(SEEDS))
 ABLATIONS = $(patsubst sweeps/%.yaml,%-ablation,$(wildcard sweeps/*.yaml))
 
 .DEFAULT_GOAL := help
-.PHONY: help install $(ABLATIONS) lecture plan tables parts test test-slow benchmark lint types check clean
+.PHONY: help install $(ABLATIONS) lecture report figures plan tables parts test test-slow benchmark lint types check clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z_-]+:.*## / {printf "  %-27s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,12 @@ $(ABLATIONS): %-ablation: $(READY)
 
 lecture: $(READY)  ## everything that the lecture computes, run, judged and written to outputs/lecture/ (SECTION=4 for one)
 	@$(BIN)/python -m lecture04.lecture $(SECTION)
+
+report: $(READY)  ## a page for each table of outputs/sweeps, and their index (TABLE=recipe for one)
+	@$(BIN)/python -m lecture04.report.html $(TABLE)
+
+figures: $(READY)  ## each table's figures as PNG, SVG and PDF (TABLE=recipe for one)
+	@$(BIN)/python -m lecture04.report.figures $(TABLE)
 
 plan: $(READY)  ## what recipe-ablation would train, and how long; starts nothing
 	@$(BIN)/python train.py -m sweeps=recipe $(seeds) sweep.plan=true

@@ -89,7 +89,9 @@ SINGLE = [
     typed("sweep.seeds=[a]", "sweep.seeds=[a]: must be a whole number."),
     typed("sweep.rows=[a]"),
     typed("optim.lr=null", "optim.lr=null: cannot be null."),
-    typed("posenc=rope posenc.scaling=yarn", "posenc.scaling=yarn: it has settings of its own; write posenc.scaling.name"),
+    typed(
+        "posenc=rope posenc.scaling=yarn", "posenc.scaling=yarn: it has settings of its own; write posenc.scaling.name"
+    ),
     typed("posenc=rope posenc.scaling.name=yar", "Did you mean yarn?", "Choices: none, linear, ntk, dynamic, yarn"),
     typed("init=uptrain", "init.source=[]: name the run to start from"),
     typed("init=uptrain init.source=[ffn=gelu]", "init.source=[ffn=gelu]: write a list of overrides, each in quotes"),

@@ -212,7 +212,7 @@ class Document:
         log_prob: the true log p(token | prefix) in nats, float64.
         subject_distance: at a possessive pronoun, how many tokens back the head noun of its subject stands; 0 at any
             other token.
-        given: id of the word that the token was drawn for, -1 where there is none. It is said of the derivation that made
+        given: id of the word that the token was drawn for, -1 where none. It is that of the derivation that made
             the text; another one of the same words, where there is any, may say otherwise.
     """
 

@@ -87,8 +87,8 @@ def has_table(plan: Plan) -> bool:
 
 
 def _tabled(content: dict[str, Any]) -> dict[str, Any]:
-    """A manifest without the command, which can be typed in more than one way."""
-    return {k: v for k, v in content.items() if k != "command"}
+    """A manifest without what it was made by: the command can be typed in more than one way."""
+    return {k: v for k, v in content.items() if k not in ("command", "environment")}
 
 
 def stamp(item: Item) -> None:

@@ -74,7 +74,7 @@ def page(outcome: Outcome, n_runs: int) -> str:
     lines += [
         "",
         f"Of {outcome.n_splits:,} splits, this one and random ones, {outcome.n_called} had a row called better or "
-        f"worse: {outcome.rate:.1%}, where the protocol allows {ALLOWED:.0%}. (The splits share their runs, so this is one "
+        f"worse: {outcome.rate:.1%}, the protocol allows {ALLOWED:.0%}. (The splits share their runs, so it is one "
         "experiment looked at in many ways and not as many experiments; docs/statistics.md has simulated rates.)",
         "",
         "Made by `python train.py -m sweeps=aa`, then `python -m lecture04.report.aa`.",

@@ -84,9 +84,9 @@ def _verdicts(judged: Judged) -> Iterator[Note]:
 
 def _band(results: Results, judged: Judged) -> Iterator[Note]:
     """The band, its noise, what the table can find, and what was declared."""
-    sure = next((v for v in judged.verdicts if not math.isnan(v.s)), None)
+    sure = next((v for v in judged.verdicts if not math.isnan(v.s) and not math.isnan(v.q)), None)
     if sure is None:
-        if judged.verdicts:
+        if judged.verdicts and not any(v.verdict == "no verdict" for v in judged.verdicts):  # which is explained itself
             yield Note("", "No band: it takes two seeds a row at least, better three to five.")
         return
     level = _percent(1 - sure.alpha)

@@ -102,16 +102,7 @@ class WandbMirror:
             import wandb
 
             Path(self.about["dir"]).mkdir(parents=True, exist_ok=True)
-            settings = wandb.Settings(
-                console="off",
-                silent=True,
-                init_timeout=PATIENCE,
-                x_disable_stats=True,
-                x_disable_meta=True,
-                x_save_requirements=False,
-                disable_git=True,
-                disable_code=True,
-            )
+            settings = quiet_settings()
             wandb.setup(settings)  # init alone would announce the login before it is silent
             # create_new: the jobs of a sweep may share a process, and one that was left behind is still open.
             run = wandb.init(**self.about, reinit="create_new", settings=settings)
@@ -123,6 +114,22 @@ class WandbMirror:
             if not self.left_behind:  # or it would stand in the log of another run
                 why = str(e).partition("\n")[0]
                 log.warning("W&B: %s: %s; metrics.jsonl has everything.", type(e).__name__, why)
+
+
+def quiet_settings() -> Any:
+    """W&B's settings for what we send: no word on the terminal, nothing of the machine or of the user's code."""
+    import wandb
+
+    return wandb.Settings(
+        console="off",
+        silent=True,
+        init_timeout=PATIENCE,
+        x_disable_stats=True,
+        x_disable_meta=True,
+        x_save_requirements=False,
+        disable_git=True,
+        disable_code=True,
+    )
 
 
 def describe(cfg: Root) -> dict[str, Any]:

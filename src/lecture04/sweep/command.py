@@ -10,7 +10,7 @@ from hydra.core.override_parser.types import Override
 from lecture04.arguments import command_line
 from lecture04.config import Root, Sweep
 from lecture04.runs.mirror import ModeProbe
-from lecture04.runs.record import write_whole
+from lecture04.runs.record import read_json, write_whole
 from lecture04.sweep import rows as rowing
 from lecture04.sweep.launch import Launcher, launch, missing
 from lecture04.sweep.live import live
@@ -55,7 +55,11 @@ def execute(plan: Plan, launcher: Launcher, arguments: Sequence[str]) -> int:
             launch(plan, launcher, wandb_mode=probe.mode())
     finally:
         # Also after an interrupt: the table of what is there.
-        _report(plan, command)
+        _report(plan, command, is_new=bool(todo))
+    if todo and (plan.folder / "sweep.json").exists():
+        from lecture04.report.to_wandb import send
+
+        send(plan.folder, plan.jobs[0].cfg.logger, mode=probe.mode())
     failed = [job for job in plan.jobs if job.error]
     for job in failed:
         print(f"FAILED {job.row!r} seed {job.seed}: {job.error}")
@@ -63,13 +67,19 @@ def execute(plan: Plan, launcher: Launcher, arguments: Sequence[str]) -> int:
     return len(failed)
 
 
-def _report(plan: Plan, command: str) -> None:
-    """Write and print the table, where any run has ended; until then an earlier table stays as it is."""
+def _report(plan: Plan, command: str, *, is_new: bool) -> None:
+    """Write and print the table, where any run has ended; until then an earlier table stays as it is.
+
+    With it stands what its runs were made with, as long as none is added.
+    """
     if any(job.is_complete for job in plan.jobs):
         from lecture04.report import write
+        from lecture04.report.environment import environment
 
+        before = {} if is_new else read_json(plan.folder / "sweep.json") or {}
+        manifest = plan.manifest(command) | {"environment": before.get("environment") or environment()}
         plan.folder.mkdir(parents=True, exist_ok=True)
-        write_whole(plan.folder / "sweep.json", json.dumps(plan.manifest(command), indent=1) + "\n")
+        write_whole(plan.folder / "sweep.json", json.dumps(manifest, indent=1) + "\n")
         print(write(plan.folder))
 
 

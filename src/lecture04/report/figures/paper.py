@@ -1,0 +1,209 @@
+"""The figures for papers, in matplotlib on white: each a function from results to a figure, or to None."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from lecture04.report.collect import Results
+from lecture04.report.figures import data
+from lecture04.report.figures.style import LOOKS, MOST_TOLD_APART, kind, line
+from lecture04.report.judged import Judged, judge_primary
+
+WIDTH = 7.0  # inches, a page's text
+ROW = 0.26  # inches a row
+GREY = "0.35"
+AGAINST = {"star": "{first}", "step": "the row before", "total": "{first}", "grid": "its slice's first row"}
+
+
+def figures(results: Results) -> dict[str, Figure]:
+    """Every figure that these results can fill, by the name of its file."""
+    judged = judge_primary(results)
+    made: dict[str, Figure | None] = {}
+    for family in judged.families:
+        made["forest" if len(judged.families) == 1 else f"forest-{family}"] = forest(judged, family)
+    made |= {
+        "strip": strip(results, judged),
+        "curves": curves(results),
+        "waterfall": waterfall(judged),
+        "positions": positions(results),
+    }
+    return {name: figure for name, figure in made.items() if figure is not None}
+
+
+def forest(judged: Judged, family: str) -> Figure | None:
+    """Each difference with its interval; grey: what noise alone could do; dotted: the declared margin."""
+    intervals = data.forest(judged, family)
+    if not any(math.isfinite(i.value) for i in intervals):
+        return None
+    figure, axes = _rows([i.row for i in intervals])
+    for y, i in enumerate(intervals):
+        if math.isfinite(i.noise_high - i.noise_low):
+            axes.barh(y, i.noise_high - i.noise_low, left=i.noise_low, height=1.0, color="0.88", zorder=0)
+        if not math.isfinite(i.value):
+            axes.annotate(i.verdict, (0, y), xytext=(4, 0), textcoords="offset points", va="center", color=GREY)
+            continue
+        look = LOOKS[kind(i.verdict)]
+        if math.isfinite(i.low + i.high):
+            axes.plot([i.low, i.high], [y, y], color=look.colour, linewidth=1.2, zorder=2)
+        fill = look.colour if look.filled else "white"
+        axes.plot(i.value, y, look.marker, color=look.colour, markerfacecolor=fill, markersize=6, zorder=3)
+        axes.annotate(i.verdict, (1, y), xycoords=("axes fraction", "data"), **_beside(look.colour))
+    axes.axvline(0, color="0.2", linewidth=0.8, zorder=1)
+    for margin in data.margins(judged):
+        axes.axvline(margin, color="0.2", linewidth=1, linestyle=":", zorder=1)
+    against = AGAINST[family].format(first=intervals[0].reference)
+    unit = f", {judged.unit}" if judged.unit else ""
+    axes.set_xlabel(f"{judged.about.heading}: difference to {against}{unit}")
+    axes.set_title(_band_in_words(judged), fontsize=8, color=GREY, loc="left")
+    return figure
+
+
+def _beside(colour: str, size: int = 8) -> dict[str, Any]:
+    return {
+        "xytext": (4, 0),
+        "textcoords": "offset points",
+        "va": "center",
+        "fontsize": 8,
+        "color": colour,
+        "annotation_clip": False,
+    }
+
+
+def _band_in_words(judged: Judged) -> str:
+    margin = ", dotted: the declared margin" if data.margins(judged) else ""
+    return f"grey: what the seeds alone could do{margin}"
+
+
+def strip(results: Results, judged: Judged) -> Figure | None:
+    """Every seed of every row, the same seed joined by a thin line; diverged runs are crosses at the edge."""
+    seeds = data.strip(results, judged)
+    finite = [s.value for s in seeds if math.isfinite(s.value)]
+    if not finite:
+        return None
+    rows = results.rows
+    figure, axes = _rows(rows)
+    for seed in sorted({s.seed for s in seeds}):
+        of_row = {s.row: s.value for s in seeds if s.seed == seed}
+        x = [of_row.get(row, math.nan) for row in rows]
+        axes.plot(x, range(len(rows)), "-", color="0.75", linewidth=0.6, zorder=1)
+        axes.plot(x, range(len(rows)), "o", color=LOOKS["better"].colour, alpha=0.6, markersize=4.5, zorder=2)
+    for y, row in enumerate(rows):
+        values = [s.value for s in seeds if s.row == row]
+        if values and all(map(math.isfinite, values)):
+            axes.plot(sum(values) / len(values), y, "|", color="black", markersize=13, markeredgewidth=1.6, zorder=3)
+        if n := sum(map(math.isnan, values)):
+            axes.annotate("×" * n, (1, y), xycoords=("axes fraction", "data"), **_beside("black", 12))
+    axes.set_xlabel(judged.about.heading)
+    crosses = "; crosses at the edge: diverged" if any(math.isnan(s.value) for s in seeds) else ""
+    note = f"dots: runs, joined by their seed; bars: means{crosses}"
+    axes.set_title(note, fontsize=8, color=GREY, loc="left")
+    return figure
+
+
+def waterfall(judged: Judged) -> Figure | None:
+    """A path's steps as bars from mean to mean, each with its interval."""
+    steps = data.waterfall(judged)
+    if not any(math.isfinite(s.start) for s in steps):
+        return None
+    figure, axes = _rows([s.row for s in steps])
+    for y, s in enumerate(steps):
+        if not math.isfinite(s.end):
+            axes.annotate(s.verdict, (0.01, y), xycoords=("axes fraction", "data"), va="center", color=GREY)
+        elif not math.isfinite(s.start):
+            axes.plot(s.end, y, "|", color="black", markersize=15, markeredgewidth=2)
+        else:
+            look = LOOKS[kind(s.verdict)]
+            face = look.colour if look.filled else "white"
+            bar = {"left": s.start, "height": 0.5, "color": face, "edgecolor": look.colour}
+            axes.barh(y, s.end - s.start, hatch=None if look.filled else "////", **bar)
+            if math.isfinite(s.low + s.high):
+                axes.errorbar((s.low + s.high) / 2, y, xerr=(s.high - s.low) / 2, color="black", lw=1, capsize=3)
+            axes.annotate(s.verdict, (1, y), xycoords=("axes fraction", "data"), **_beside(look.colour))
+        if y and math.isfinite(s.start):
+            axes.plot([s.start, s.start], [y - 1, y], color="0.6", linewidth=0.6, zorder=0)
+    # Differences are the question here, so the scale need not begin at 0.
+    axes.set_xlabel(f"{judged.about.heading}, from the row before to this one")
+    note = "hatched: nothing was called; whiskers: the interval of the step"
+    axes.set_title(note, fontsize=8, color=GREY, loc="left")
+    axes.margins(x=0.08)
+    return figure
+
+
+def curves(results: Results) -> Figure | None:
+    """Validation and training loss by step, a line a row; bands reach from the lowest seed to the highest."""
+    found = {name: data.learning(results, name) for name in data.CURVES}
+    found = {name: curves for name, curves in found.items() if curves}
+    if not found:
+        return None
+    figure = Figure(figsize=(WIDTH, 3.2 + _legend_height(results.rows)), layout="constrained")
+    for axes, (name, by_row) in zip(np.atleast_1d(figure.subplots(1, len(found))), found.items(), strict=True):
+        _plain(axes)
+        _lines(axes, results.rows, by_row)
+        axes.set(xlabel="step", ylabel=data.CURVES[name], ylim=data.y_range(by_row.values()))
+    _legend(figure, results.rows)
+    return figure
+
+
+def positions(results: Results) -> Figure | None:
+    """Excess loss by position in the block, for sweeps that were tested so."""
+    by_row = data.positions(results)
+    if not by_row:
+        return None
+    figure = Figure(figsize=(WIDTH, 3.4 + _legend_height(results.rows)), layout="constrained")
+    axes = figure.subplots()
+    _plain(axes)
+    _lines(axes, results.rows, by_row)
+    axes.set(xlabel="position in the block, tokens", ylabel="excess over the true NLL, nats per token")
+    axes.set_ylim(data.y_range(by_row.values(), floor=0.0))
+    _legend(figure, results.rows)
+    return figure
+
+
+def _lines(axes: Axes, rows: Sequence[str], by_row: dict[str, data.Curve]) -> None:
+    told_apart = len(rows) <= MOST_TOLD_APART
+    for i, row in enumerate(rows):
+        if row in by_row:
+            curve = by_row[row]
+            colour, dashes = line(i) if told_apart else ("black" if i == 0 else "0.6", ())
+            style = (0, dashes) if dashes else "-"
+            width = 1.5 if told_apart or i == 0 else 0.6
+            line_of_row = {"color": colour, "linestyle": style, "linewidth": width, "label": row}
+            if len(curve.x) == 1:
+                axes.plot(curve.x, curve.mean, marker="o", **line_of_row)
+                axes.vlines(curve.x, curve.low, curve.high, color=colour, linewidth=1)
+                continue
+            axes.plot(curve.x, curve.mean, **line_of_row)
+            axes.fill_between(curve.x, curve.low, curve.high, color=colour, alpha=0.15, linewidth=0)
+
+
+def _legend_height(rows: Sequence[str]) -> float:
+    return 0.2 * math.ceil(len(rows) / 4) if len(rows) <= MOST_TOLD_APART else 0.2
+
+
+def _legend(figure: Figure, rows: Sequence[str]) -> None:
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    if len(rows) > MOST_TOLD_APART:
+        handles, labels = handles[:2], [labels[0], f"the other {len(labels) - 1} rows"]
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
+
+
+def _rows(names: Sequence[str]) -> tuple[Figure, Axes]:
+    """Axes with a line a row, the first on top."""
+    figure = Figure(figsize=(WIDTH, 1.0 + ROW * len(names)), layout="constrained")
+    axes = figure.subplots()
+    _plain(axes)
+    axes.grid(axis="y", visible=False)
+    axes.set_yticks(range(len(names)), [name if len(name) <= 40 else f"{name[:38]}…" for name in names])
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.tick_params(axis="y", length=0)
+    return figure, axes
+
+
+def _plain(axes: Axes) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.3, linewidth=0.5)
+    axes.set_axisbelow(True)

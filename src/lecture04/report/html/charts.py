@@ -1,0 +1,185 @@
+"""The page's charts as Vega-Lite specifications, made with Altair. The page gives each its rows, and draws it.
+
+Colours are names of the page's own (`var(--worse)`), so that light, dark and paper each have theirs.
+"""
+
+from typing import Any
+
+import altair as alt
+
+from lecture04.report.figures.data import CURVES
+
+Layers = alt.LayerChart | alt.FacetChart
+ROW_HEIGHT = 22
+PLOT_HEIGHT = 300
+ROWS = alt.NamedData("rows")
+"""The data, which the page gives."""
+X_TITLE = "@x"
+"""Where the page writes what is measured."""
+
+
+def charts(*, trained: float | None = None) -> dict[str, dict[str, Any]]:
+    """{name: specification} of every chart; `trained`: where the positions that were trained on end."""
+    made = {
+        "forest": forest(),
+        "strip": strip(),
+        "waterfall": waterfall(),
+        **{name: curves("step", title) for name, title in CURVES.items()},
+        "positions": curves("position in the block, tokens", "excess over the true NLL, nats per token", trained),
+    }
+    return {name: _plain(chart) for name, chart in made.items()}
+
+
+def _plain(chart: Layers) -> dict[str, Any]:
+    with alt.data_transformers.enable(consolidate_datasets=False):
+        spec = chart.to_dict(validate=True)
+    # The page gives the looks.
+    for given in ("config", "$schema"):
+        spec.pop(given, None)
+    return spec
+
+
+def _y() -> alt.Y:
+    # No sorting: the rows come in the order of the table.
+    return alt.Y("row:N", sort=None, title=None, axis=alt.Axis(ticks=False, domain=False, grid=False))
+
+
+def _own(name: str, kind: str = "nominal") -> dict[str, Any]:
+    """A field that holds a colour, a shape or a width itself: no scale, no legend."""
+    return {"field": name, "type": kind, "scale": None, "legend": None}
+
+
+def _base() -> alt.Chart:
+    return alt.Chart(ROWS, width="container", height=alt.Step(ROW_HEIGHT))
+
+
+def _verdict_beside(base: alt.Chart) -> alt.Chart:
+    """The verdict in words, right of the plot."""
+    return base.mark_text(align="left", dx=8, aria=False).encode(
+        x=alt.XValue("width"), y=_y(), text="verdict:N", color=alt.Color(**_own("ink"))
+    )
+
+
+def _crosses(base: alt.Chart) -> alt.Chart:
+    """A cross at the edge for each diverged run."""
+    marks = base.transform_filter("datum.cross >= 0").mark_point(
+        shape="cross",
+        angle=45,
+        size=90,
+        opacity=1,
+        filled=True,
+        color="var(--diverged)",
+        xOffset=alt.expr("9 + 15 * datum.cross"),
+    )
+    return marks.encode(x=alt.XValue("width"), y=_y(), tooltip=["row:N", "seed:N", "said:N"])
+
+
+def forest() -> Layers:
+    """Differences with their intervals, on the grey band of what noise alone could do; dotted: a declared margin."""
+    base = _base()
+    x: dict[str, Any] = {"type": "quantitative", "title": X_TITLE}
+    tip = [alt.Tooltip(f"{name}:N", title=title) for name, title in _FOREST_TIP.items()]
+    band = base.mark_bar(height=alt.RelativeBandSize(band=1), color="var(--band)", aria=False)
+    zero = alt.Chart(alt.InlineData(values=[{}])).mark_rule(color="var(--ink)", aria=False).encode(x=alt.datum(0))
+    margin = base.mark_rule(color="var(--ink)", strokeDash=[2, 3], strokeWidth=1.5, aria=False)
+    interval = base.mark_rule(strokeWidth=2, aria=False)
+    point = base.mark_point(size=80, strokeWidth=2, opacity=1)
+    return alt.layer(
+        band.encode(x=alt.X("noise_low", **x), x2="noise_high", y=_y()),
+        zero,
+        margin.encode(x=alt.X("min(margin_low)", **x)).properties(name="margin_low"),
+        margin.encode(x=alt.X("max(margin_high)", **x)).properties(name="margin_high"),
+        interval.encode(x=alt.X("low", **x), x2="high", y=_y(), color=alt.Color(**_own("ink")), tooltip=tip),
+        point.encode(
+            x=alt.X("value", **x),
+            y=_y(),
+            shape=alt.Shape(**_own("shape")),
+            stroke=alt.Stroke(**_own("ink")),
+            fill=alt.Fill(**_own("fill")),
+            tooltip=tip,
+        ),
+        _verdict_beside(base),
+    )
+
+
+_FOREST_TIP = {"row": "row", "reference": "against", "said": "difference", "interval": "interval", "verdict": "verdict"}
+
+
+def strip() -> Layers:
+    """Every seed of every row, the same seed joined by a thin line; diverged runs are crosses at the edge."""
+    base = _base()
+    x = alt.X("value:Q", title=X_TITLE, scale=alt.Scale(zero=False, nice=True))
+    lines = base.mark_line(color="var(--thread)", strokeWidth=1, aria=False)
+    means = base.mark_tick(color="var(--ink)", thickness=2.5, bandSize=16, aria=False)
+    points = base.mark_circle(size=55, color="var(--dot)", opacity=0.75)
+    return alt.layer(
+        lines.encode(x=x, y=_y(), detail="seed:N", order="place:Q"),
+        means.encode(x=alt.X("mean:Q", title=X_TITLE, scale=alt.Scale(zero=False)), y=_y()),
+        points.encode(x=x, y=_y(), tooltip=["row:N", "seed:N", alt.Tooltip("said:N", title="value")]),
+        _crosses(base),
+    )
+
+
+def waterfall() -> Layers:
+    """A path's steps as bars from mean to mean, each with its interval."""
+    base = _base()
+    x: dict[str, Any] = {"type": "quantitative", "title": X_TITLE, "scale": alt.Scale(zero=False)}
+    tip = [alt.Tooltip(f"{name}:N", title=title) for name, title in _WATERFALL_TIP.items()]
+    bars = base.mark_bar(height=alt.RelativeBandSize(band=0.6), strokeWidth=1.5)
+    whiskers = base.mark_rule(color="var(--ink)", strokeWidth=1.5, aria=False)
+    first = base.transform_filter("datum.start === null").mark_tick(color="var(--ink)", thickness=3, bandSize=18)
+    return alt.layer(
+        bars.encode(
+            x=alt.X("start", **x),
+            x2="end",
+            y=_y(),
+            fill=alt.Fill(**_own("fill")),
+            stroke=alt.Stroke(**_own("ink")),
+            tooltip=tip,
+        ),
+        whiskers.encode(x=alt.X("low", **x), x2="high", y=_y(), tooltip=tip),
+        first.encode(x=alt.X("end", **x), y=_y(), tooltip=["row:N", alt.Tooltip("said:N", title="value")]),
+        _verdict_beside(base),
+    )
+
+
+_WATERFALL_TIP = {"row": "row", "said": "from, to", "interval": "interval", "verdict": "verdict"}
+
+
+def curves(x_title: str, y_title: str, mark: float | None = None) -> Layers:
+    """A line a row, with the band from its lowest seed to its highest; its points are read on hover."""
+    base = alt.Chart(ROWS, width="container", height=PLOT_HEIGHT)
+    # The page names the range: the first steps tower over all that is of interest.
+    x = alt.X("x:Q", title=x_title, scale=alt.Scale(nice=False))
+    y: dict[str, Any] = {"type": "quantitative", "title": y_title, "scale": alt.Scale(zero=False)}
+    # In a crowd the row at the pointer stands out. Not the nearest one: its tooltip would not know the row's name.
+    near = alt.selection_point(name="near", on="pointerover", fields=["row"], empty=False, clear="pointerout")
+    width = alt.condition(near, alt.value(3.5), alt.StrokeWidth(**_own("width", "quantitative")))
+    tip = [alt.Tooltip("row:N"), alt.Tooltip("x:Q", title=x_title.partition(",")[0], format=",.0f")]
+    tip += [alt.Tooltip(f"{name}:Q", title=name, format=".4f") for name in ("mean", "low", "high")]
+    layers = [
+        base.mark_area(clip=True, opacity=0.16, aria=False).encode(
+            x=x, y=alt.Y("low", **y), y2="high", detail="row:N", color=alt.Color(**_own("colour"))
+        ),
+        base.mark_line(clip=True, aria=False).encode(
+            x=x,
+            y=alt.Y("mean", **y),
+            detail="row:N",
+            color=alt.Color(**_own("colour")),
+            strokeDash=alt.StrokeDash(**_own("dash")),
+            strokeWidth=width,
+        ),
+        base.mark_point(clip=True, filled=True, size=100, aria=False)
+        .encode(
+            x=x,
+            y=alt.Y("mean", **y),
+            color=alt.Color(**_own("colour")),
+            opacity=alt.Opacity(**_own("dot", "quantitative")),
+            tooltip=tip,
+        )
+        .add_params(near),
+    ]
+    if mark is not None:
+        rule = alt.Chart(alt.InlineData(values=[{}])).mark_rule(color="var(--ink)", strokeDash=[2, 3], aria=False)
+        layers.append(rule.encode(x=alt.datum(mark)))
+    return alt.layer(*layers)

@@ -1,0 +1,62 @@
+"""The index of all tables: what each asks, how much is there, and what was found."""
+
+import logging
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from urllib.parse import quote
+
+from lecture04.errors import UserError
+from lecture04.report.collect import collect
+from lecture04.report.html.page import newest, render, source
+from lecture04.report.html.views import counts
+from lecture04.report.judged import judge_primary
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One table. `href` is empty where it has no page yet; `verdicts` are its first family's, of a path the steps'."""
+
+    name: str
+    title: str
+    href: str
+    newest: datetime | None
+    n_rows: int
+    n_seeds: int
+    n_runs: int
+    n_ended: int
+    verdicts: dict[str, int]
+
+
+def entries(sweeps: Path) -> list[Entry]:
+    """Every table, the newest first; one that cannot be read is said and left out."""
+    found = []
+    for folder in sorted(path.parent for path in sweeps.glob("*/sweep.json")):
+        try:
+            results = collect(folder)
+        except UserError as e:
+            log.warning("%s", e)
+            continue
+        by_family = counts(judge_primary(results))
+        ended = sum(results.status(row, seed).is_result for row in results.rows for seed in results.seeds)
+        found.append(
+            Entry(
+                name=folder.name,
+                title=results.manifest["title"],
+                href=f"{quote(folder.name)}/report.html" if (folder / "report.html").exists() else "",
+                newest=newest(results),
+                n_rows=len(results.rows),
+                n_seeds=len(results.seeds),
+                n_runs=sum(len(about["runs"]) for about in results.manifest["rows"].values()),
+                n_ended=ended,
+                verdicts=next(iter(by_family.values()), {}),
+            )
+        )
+    return sorted(found, key=lambda entry: entry.newest or datetime.min, reverse=True)
+
+
+def index(sweeps: Path) -> str:
+    """The whole file."""
+    return render("index.html.jinja", scripts=[source("sort.js")], entries=entries(sweeps))

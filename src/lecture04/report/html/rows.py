@@ -1,0 +1,103 @@
+"""What a page says of each row: its settings where they differ, its runs, and the command that makes it again."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from lecture04.arguments import command_line
+from lecture04.errors import UserError
+from lecture04.report.collect import Results
+from lecture04.runs.fingerprint import as_dict
+from lecture04.runs.reading import read_config
+from lecture04.runs.record import Record
+
+NO_SETTINGS = ("seed", "logger", "paths", "runs", "sweep", "origin")
+"""What does not tell rows apart: which run it is, and where it is kept and watched."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run's place from the page, as a link."""
+
+    seed: int
+    status: str
+    name: str
+    href: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row's own page of the report. `trouble`: why its settings cannot be shown, where they cannot."""
+
+    name: str
+    command: str
+    overrides: list[str]
+    runs: list[Run]
+    settings: dict[str, str]
+    trouble: str
+
+
+def rows(results: Results) -> list[Row]:
+    """Every row, in the table's order."""
+    found = []
+    for name, about in results.manifest["rows"].items():
+        settings, trouble = _settings(results, about["runs"])
+        overrides, seeds = about.get("overrides", []), list(about["runs"])
+        many = ["-m"] if len(seeds) > 1 else []
+        command = command_line("train.py", [*overrides, f"seed={','.join(seeds)}", *many])
+        runs = [
+            Run(int(seed), results.status(name, int(seed)).value, folder, f"../../runs/{quote(folder)}/")
+            for seed, folder in about["runs"].items()
+        ]
+        found.append(Row(name, command, list(overrides), runs, settings, trouble))
+    return found
+
+
+def differing(found: list[Row]) -> list[str]:
+    """The settings in which any two rows differ."""
+    known = [row.settings for row in found if row.settings]
+    keys = dict.fromkeys(key for settings in known for key in settings)
+    return [key for key in keys if len({settings.get(key) for settings in known}) > 1]
+
+
+def shared(found: list[Row]) -> dict[str, str]:
+    """The settings that are the same in all rows."""
+    known = next((row.settings for row in found if row.settings), {})
+    apart = set(differing(found))
+    return {key: value for key, value in known.items() if key not in apart}
+
+
+def _settings(results: Results, runs: Mapping[str, str]) -> tuple[dict[str, str], str]:
+    """The resolved config of the first run that has begun, and what is wrong where it cannot be read."""
+    for name in runs.values():
+        record = Record(results.folder.parent.parent / "runs" / name)
+        if record.has_begun():
+            try:
+                return flat(as_dict(read_config(record.folder))), ""
+            except UserError as e:  # a run of older code, say
+                return {}, str(e).replace(str(record.folder), name)
+    return {}, "No run of this row has begun."
+
+
+def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    """{"ffn.d_ff": "256"}; a part's name stands under its family, as it would be typed: {"ffn": "relu"}."""
+    found: dict[str, str] = {}
+    for key, value in config.items():
+        if not prefix and key in NO_SETTINGS:
+            continue
+        path = prefix.rstrip(".") if key == "name" and prefix else f"{prefix}{key}"
+        if isinstance(value, dict):
+            found |= flat(value, f"{prefix}{key}.")
+        else:
+            found[path] = _text(value)
+    return found
+
+
+def _text(value: object) -> str:
+    """As YAML would have it."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, float):
+        return f"{value:g}"
+    return ", ".join(map(_text, value)) if isinstance(value, list) else str(value)

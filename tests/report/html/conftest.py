@@ -1,0 +1,130 @@
+"""Sweeps made by hand, on disk as a real one leaves them: with configs, learning curves and curves by position."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lecture04.runs.record import Record
+
+EVIL = """<script>document.title="run"</script><img src=x onerror="document.title='run'">"""
+AWKWARD = """a & b < "c" 'd' | $x_1$ {{ 7*7 }} ̈ß漢 </script>"""
+STEPS = (10, 20, 30, 40, 50)
+
+
+def measured(ppl):
+    """What the evaluation of a run of a perplexity holds; its accuracy falls as the perplexity rises."""
+    nll = math.log(ppl)
+    accuracy = 0.9 if math.isnan(ppl) else round(500 * min(1, 1.2 - ppl / 20)) / 500
+    found = {"test/ppl": ppl, "test/nll": nll, "train/nll": nll - 0.03, "possessive/accuracy": accuracy}
+    return {name: None if math.isnan(x) else x for name, x in found.items()} | {"possessive/n": 500}
+
+
+def write_run(folder: Path, cfg, ppl, *, positions):
+    """A run's folder, as training and evaluation leave it."""
+    folder.mkdir(parents=True)
+    record, ended = Record(folder), not math.isnan(ppl)
+    record.start(cfg, "python train.py")
+    for step in STEPS:
+        loss = math.log(ppl) + 20 / step if ended else (5.0 if step < 30 else math.nan)
+        record.append({"step": step, "train/loss": loss, "lr": 1e-3})
+        record.append({"step": step, "val/nll": loss + 0.1})
+    metrics = {"params": 105_984, "d_ff": 256, "steps": STEPS[-1]}
+    (folder / "summary.json").write_text(
+        json.dumps({"status": "finished" if ended else "diverged", "seed": cfg.seed, "metrics": metrics})
+    )
+    (folder / "evals").mkdir()
+    content = {"metrics": measured(ppl)}
+    if positions and ended:
+        excess = [0.5 / (1 + p) + math.log(ppl) / 10 for p in range(positions)]
+        content["curves"] = {"position": list(range(positions)), "nll": [1 + e for e in excess], "excess": excess}
+    (folder / "evals" / "key.json").write_text(json.dumps(content))
+
+
+@pytest.fixture(scope="session")
+def make_sweep(tmp_path_factory, small):
+    """`make_sweep({row: perplexities}, design=..., slices=..., positions=...)`: a table's folder with all its runs.
+
+    A perplexity of NaN is a diverged run, None one that is not there. `overrides` are those of single rows.
+    """
+
+    def make(values, *, slices=None, positions=0, overrides=None, outputs=None, name="mine", **settings):
+        outputs = outputs or tmp_path_factory.mktemp("outputs")
+        rows = {}
+        for i, (row, seeds) in enumerate(values.items()):
+            own = (overrides or {}).get(row, [])
+            runs = {str(seed): f"{name}-row{i}-s{seed}" for seed in range(len(seeds))}
+            rows[row] = {"overrides": own, "evaluation": "key", "mismatch": 0.0, "other_code": [], "runs": runs}
+            if slices:
+                rows[row]["slice"] = slices[row]
+            for seed, ppl in enumerate(seeds):
+                if ppl is not None:
+                    folder = outputs / "runs" / runs[str(seed)]
+                    write_run(folder, small(*own, f"seed={seed}"), ppl, positions=positions)
+        folder = outputs / "sweeps" / name
+        folder.mkdir(parents=True)
+        manifest = {
+            "name": name,
+            "title": "Which is better?",
+            "design": "star",
+            "primary": "test/nll",
+            "columns": ["test/ppl", "possessive/accuracy", "params", "d_ff", "train/nll"],
+            "delta": None,
+            "looks": 1,
+            "command": f"python train.py -m sweeps={name}",
+            "rows": rows,
+        }
+        (folder / "sweep.json").write_text(json.dumps(manifest | settings))
+        return folder
+
+    return make
+
+
+def draw(rng, centre, n=3, noise=0.01):
+    """Perplexities of n seeds round a centre."""
+    return tuple(float(x) for x in centre * np.exp(noise * rng.standard_normal(n)))
+
+
+@pytest.fixture(scope="session")
+def star(make_sweep):
+    """Rows better, worse and equal, one diverged in a seed, one not there; names that would run if they could."""
+    rng = np.random.default_rng(5)
+    rows = {
+        "base": draw(rng, 3.8),
+        AWKWARD: draw(rng, 3.3),
+        EVIL: draw(rng, 4.3),
+        "the same": draw(rng, 3.8),
+        "wild": (4.0, math.nan, math.nan),
+        "later": (None, None, None),
+    }
+    overrides = {AWKWARD: ["ffn=swiglu"], EVIL: ["norm=rmsnorm", "optim.lr=0.01"]}
+    title = f"Is this & that <b>better</b>? {EVIL}"
+    return make_sweep(rows, overrides=overrides, positions=64, title=title, delta=0.03)
+
+
+@pytest.fixture(scope="session")
+def path(make_sweep):
+    """A path of four rows."""
+    rng = np.random.default_rng(6)
+    centres = {"start": 3.8, "+ a": 3.4, "+ b": 3.41, "+ c": 3.9}
+    return make_sweep({row: draw(rng, centre) for row, centre in centres.items()}, design="path")
+
+
+@pytest.fixture(scope="session")
+def grid(make_sweep):
+    """Two rows in each of two slices."""
+    rng = np.random.default_rng(7)
+    rows = {
+        f"{lr}: {row}": draw(rng, 3.8 + 0.5 * (row == "post")) for lr in ("1e-3", "1e-2") for row in ("pre", "post")
+    }
+    return make_sweep(rows, design="grid", slices={row: row.split(":")[0] for row in rows})
+
+
+@pytest.fixture(scope="session")
+def hundred(make_sweep):
+    """A hundred rows of three seeds."""
+    rng = np.random.default_rng(8)
+    rows = {f"row number {i}": draw(rng, 3.8 + 0.01 * (i % 7)) for i in range(100)}
+    return make_sweep(rows, name="hundred")

@@ -1,0 +1,186 @@
+"""The figures for papers: what they draw is what the runs and the protocol say, and the files need no fonts."""
+
+import json
+import math
+import re
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import matplotlib
+import pytest
+
+from lecture04.report.collect import collect
+from lecture04.report.figures import SETTINGS, data, paper, write
+from lecture04.report.figures.style import LOOKS, MOST_TOLD_APART, kind, line
+from lecture04.report.judged import judge_primary
+
+NAN = math.nan
+ROWS = {"base": (3.80, 3.82, 3.81), "$x_1$ & <b>": (3.30, 3.31, 3.33), "wild": (3.9, NAN, NAN), "later": (None,) * 3}
+
+
+@pytest.fixture
+def sweep(table_folder):
+    """`sweep(rows, ...)`: a table's folder whose runs have learning curves and curves by position."""
+
+    def make(rows, **settings):
+        folder = table_folder(rows, **settings)
+        manifest = json.loads((folder / "sweep.json").read_text())
+        for row, about in manifest["rows"].items():
+            for seed, name in about["runs"].items():
+                run, value = folder.parents[1] / "runs" / name, rows[row][int(seed)]
+                if not run.exists():
+                    continue
+                lines = [{"step": s, "train/loss": int(seed) + 1.0 + 10 / s} for s in (10, 20, 30)]
+                (run / "metrics.jsonl").write_text("".join(json.dumps(x) + "\n" for x in lines) + '{"step": 40, "tra')
+                evaluation = run / "evals" / "key.json"
+                if evaluation.exists() and not math.isnan(value):
+                    curves = {"position": list(range(64)), "excess": [1 / (1 + p) for p in range(64)]}
+                    evaluation.write_text(json.dumps(json.loads(evaluation.read_text()) | {"curves": curves}))
+        return folder
+
+    return make
+
+
+def test_a_learning_curve_is_the_mean_of_the_finished_seeds_in_their_range(sweep):
+    results = collect(sweep(ROWS))
+    curves = data.learning(results, "train/loss")
+    assert curves["base"].x == [10, 20, 30], "a torn last line does not count"
+    assert curves["base"].mean == pytest.approx([3.0, 2.5, 2 + 1 / 3])
+    assert curves["base"].low == pytest.approx([2.0, 1.5, 1 + 1 / 3])
+    assert curves["base"].high == pytest.approx([4.0, 3.5, 3 + 1 / 3])
+    assert curves["wild"].n == 1, "diverged runs are left out where another finished"
+    assert "later" not in curves
+    assert data.learning(results, "no such quantity") == {}
+
+
+def test_a_curve_by_position_has_means_over_stretches(sweep):
+    curves = data.positions(collect(sweep(ROWS)))
+    assert curves["base"].x[:2] == [0.5, 2.5], "64 positions in 32 stretches"
+    assert curves["base"].mean[0] == pytest.approx((1 + 1 / 2) / 2)
+    assert curves.keys() == {"base", "$x_1$ & <b>", "wild"}
+
+
+def test_long_curves_are_thinned_and_keep_their_ends():
+    curve = data._curve([{float(x): x * 2.0 for x in range(1000)}])
+    assert curve is not None
+    assert len(curve.x) == data.MOST_POINTS
+    assert (curve.x[0], curve.x[-1]) == (0, 999)
+    assert curve.mean == [2 * x for x in curve.x]
+
+
+def test_the_axis_shows_what_was_reached_and_not_the_first_steps():
+    curve = data.Curve([1, 50, 100], [900.0, 3.0, 2.0], [800.0, 2.9, 1.9], [1000.0, 3.1, 2.1], 3)
+    low, high = data.y_range([curve])
+    assert 1.5 < low < 1.9
+    assert 3.1 < high < 3.5
+    assert data.y_range([curve], floor=0.0)[0] == 0
+
+
+def test_a_waterfall_goes_from_mean_to_mean_and_stops_at_a_diverged_row(sweep):
+    rows = {"start": (3.8, 3.9), "a": (3.5, 3.6), "bad": (3.4, NAN), "b": (3.3, 3.2)}
+    start, a, bad, b = data.waterfall(judge_primary(collect(sweep(rows, design="path"))))
+    geometric = math.sqrt(3.5 * 3.6)
+    assert math.isnan(start.start)
+    assert (start.end, a.start, a.end) == pytest.approx((math.sqrt(3.8 * 3.9), math.sqrt(3.8 * 3.9), geometric))
+    assert a.low < a.end < a.high
+    assert (bad.verdict, b.verdict) == ("diverged 1/2", "no verdict")
+    assert math.isnan(bad.end)
+    assert math.isnan(b.low)
+
+
+def test_a_strip_has_every_run_that_ended(sweep):
+    results = collect(sweep(ROWS))
+    seeds = data.strip(results, judge_primary(results))
+    assert [(s.row, s.seed) for s in seeds] == [(row, seed) for row in list(ROWS)[:3] for seed in range(3)]
+    assert sum(math.isnan(s.value) for s in seeds) == 2
+
+
+def test_the_forests_points_intervals_and_grey_band_are_drawn_where_they_belong(sweep):
+    judged = judge_primary(collect(sweep(ROWS, delta=0.02)))
+    figure = paper.forest(judged, "star")
+    assert figure is not None
+    axes = figure.axes[0]
+    verdict = judged.of("$x_1$ & <b>", "star")
+    assert verdict is not None
+    bars = {bar.get_y() + 0.5: (bar.get_x(), bar.get_x() + bar.get_width()) for bar in axes.patches}
+    assert bars[0] == pytest.approx((judged.shown(-verdict.half_width), judged.shown(verdict.half_width)))
+    points = [x for x in axes.lines if x.get_marker() == LOOKS["better"].marker]
+    assert [x.get_xdata()[0] for x in points] == pytest.approx([judged.shown(verdict.delta)])
+    dotted = sorted(x.get_xdata()[0] for x in axes.lines if x.get_linestyle() == ":")
+    assert dotted == pytest.approx([judged.shown(-0.02), judged.shown(0.02)])
+    assert "better" in {text.get_text() for text in axes.texts}
+
+
+def test_verdicts_and_rows_differ_without_their_colours():
+    assert len({(look.shape, look.filled) for look in LOOKS.values()}) == len(LOOKS)
+    lines = [line(i) for i in range(MOST_TOLD_APART)]
+    assert len(set(lines)) == MOST_TOLD_APART
+    assert {kind(word) for word in ("diverged 1/3", "better")} == {"diverged", "better"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "settings", "expected"),
+    [
+        (ROWS, {}, {"forest", "strip", "curves", "positions"}),
+        ({"a": (3.8, 3.9), "b": (3.7, 3.6)}, {"design": "path"}, {"forest-step", "forest-total", "strip", "waterfall"}),
+        ({"a": (NAN, NAN), "b": (NAN, NAN)}, {}, {"curves"}),
+        ({"a": (None,), "b": (None,)}, {}, set()),
+        ({f"row {i}": (3.8, 3.9 - i / 100) for i in range(40)}, {}, {"forest", "strip", "curves", "positions"}),
+    ],
+)
+def test_every_figure_that_can_be_filled_is_written_in_each_format(rows, settings, expected, sweep, recwarn):
+    folder = sweep(rows, **settings)
+    files = write(folder)
+    assert {path.stem for path in files} >= expected
+    assert "waterfall" in expected or "waterfall" not in {path.stem for path in files}
+    for name in {path.stem for path in files}:
+        assert (folder / "figures" / f"{name}.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+        assert {path.suffix for path in files if path.stem == name} == {".png", ".svg", ".pdf"}
+    assert not [str(w.message) for w in recwarn if "Glyph" not in str(w.message)]
+
+
+def test_the_files_bring_their_letters_along(sweep):
+    for path in write(sweep(ROWS)):
+        if path.suffix == ".svg":
+            text = path.read_text()
+            assert "<text" not in text, "letters are outlines"
+            assert "font-family" not in text
+        if path.suffix == ".pdf":
+            content = path.read_bytes()
+            streams = re.findall(rb"stream\r?\n(.*?)\r?\nendstream", content, re.S)
+            whole = content + b"".join(zlib.decompress(s) for s in streams if s[:1] == b"x")
+            assert b"/Type3" not in whole
+            assert b"/FontFile2" in whole
+
+
+def test_writing_twice_gives_the_same_bytes_and_leaves_no_old_figure(sweep):
+    folder = sweep(ROWS)
+    first = {path: path.read_bytes() for path in write(folder)}
+    (folder / "figures" / "waterfall.png").write_bytes(b"of an older table")
+    assert {path: path.read_bytes() for path in write(folder)} == first
+    assert {*(folder / "figures").iterdir()} == {*first}
+
+
+def test_names_are_no_formulas(sweep):
+    with matplotlib.rc_context(SETTINGS):
+        made = paper.figures(collect(sweep({"$x_1$": (3.8, 3.9), "$ broken": (3.7, 3.6)})))
+        for figure in made.values():
+            figure.canvas.draw()  # a formula that is none would raise
+    labels = [label.get_text() for label in made["strip"].axes[0].get_yticklabels()]
+    assert labels == ["$x_1$", "$ broken"]
+
+
+def test_the_command_says_where_it_put_things_and_imports_no_torch(sweep):
+    folder = sweep(ROWS)
+    code = (
+        "import sys; from lecture04.report.figures.__main__ import main\n"
+        "main()\nassert not {'torch', 'wandb'} & set(sys.modules)"
+    )
+    command = [sys.executable, "-c", code, "mine", "--outputs", str(folder.parents[1])]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    where, names = done.stdout.strip().split(": ")
+    assert Path(where) == folder / "figures"
+    assert all((Path(where) / f"{name}.svg").exists() for name in names.split(", "))
