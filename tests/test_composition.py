@@ -20,7 +20,7 @@ from lecture04.sweep import command
 
 CHOICES = {**arguments.groups(), "recipe": sorted(path.stem for path in (cli.ROOT / "conf" / "recipe").glob("*.yaml"))}
 THOROUGH = settings(
-    max_examples=200,
+    max_examples=120,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
@@ -160,7 +160,7 @@ ASKED = st.lists(SWEPT | st.builds("{}={}".format, st.sampled_from(["seed", "ffn
 PLANNED, REFUSED = [], []
 
 
-@settings(THOROUGH, max_examples=100)
+@settings(THOROUGH, max_examples=60)
 @given(SWEEPS, ASKED)
 def test_any_sweep_gives_a_plan_or_sentences(tmp_path, sweep, asked):
     outputs = f"paths.outputs={tmp_path}"

@@ -33,7 +33,7 @@ def follow(tmp_path):
             assert not (copy / path).exists(), "the page adds files, it changes none"
             (copy / path).write_text(code)
         bin_first = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        environment = os.environ | {"PYTHONPATH": str(copy / "src"), "PATH": bin_first}
+        environment = os.environ | {"PYTHONPATH": str(copy / "src"), "PATH": bin_first, "WANDB_MODE": "disabled"}
         printed = {}
         for _, commands in blocks("sh"):
             for command in commands.splitlines():

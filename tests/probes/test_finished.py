@@ -46,7 +46,8 @@ def test_a_run_lies_where_it_lies_now(asked, copy):
     assert all(run.cfg.paths.outputs == str(copy) for run in of_table(asked(copy), "ffn"))
 
 
-def test_no_table(asked, tmp_path):
+def test_no_table(asked, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match=rf"make it: python train\.py -m sweeps=ffn paths\.outputs={tmp_path}$"):
         of_table(asked(tmp_path), "ffn")
     with pytest.raises(UserError, match=r"make it: python train\.py -m sweeps=ffn$"):

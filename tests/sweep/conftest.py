@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+# What W&B is told is tested in test_wandb.py; here its seconds are saved.
+WITHOUT_WANDB = {"WANDB_MODE": "disabled"}
 SMALL = (
     "trainer.steps=30",
     "trainer.log_every=10",
@@ -32,6 +34,7 @@ def train():
 
     def train(folder, *arguments, **options):
         command = [sys.executable, str(ROOT / "train.py"), *arguments, *SMALL]
+        options.setdefault("env", os.environ | WITHOUT_WANDB)
         return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=240, **options)
 
     return train
@@ -59,7 +62,7 @@ def train_in():
 
     def train_in(copy, *arguments):
         command = [sys.executable, "train.py", *arguments, *SMALL]
-        environment = os.environ | {"PYTHONPATH": str(copy / "src")}
+        environment = os.environ | WITHOUT_WANDB | {"PYTHONPATH": str(copy / "src")}
         return subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, timeout=240)
 
     return train_in
@@ -71,6 +74,7 @@ def start():
 
     def start(folder, *arguments):
         command = [sys.executable, str(ROOT / "train.py"), *arguments]
-        return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.Popen(command, cwd=folder, env=os.environ | WITHOUT_WANDB, text=True, **pipes)
 
     return start

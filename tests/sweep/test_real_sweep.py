@@ -63,6 +63,7 @@ def test_a_finished_sweep_trains_nothing_and_prints_the_same_table(swept, train)
     assert before == {run: (run / "checkpoint.safetensors").stat().st_mtime_ns for run in runs(folder)}
 
 
+@pytest.mark.slow
 def test_the_basic_launcher_gives_the_same_bits(swept, train, tmp_path):
     folder, _ = swept
     assert train(tmp_path, *SWIGLU, "hydra/launcher=basic").returncode == 0

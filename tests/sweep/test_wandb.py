@@ -138,7 +138,7 @@ def evaluation(run):
 # -- a sweep read back
 
 
-@pytest.fixture(scope="module", params=["basic", "joblib"])
+@pytest.fixture(scope="module", params=[pytest.param("basic", marks=pytest.mark.slow), "joblib"])
 def swept(request, tmp_path_factory, command):
     """Two rows with odd names and a broken one, two seeds each; the files that W&B keeps of them."""
     base = tmp_path_factory.mktemp(request.param)
@@ -164,7 +164,9 @@ def swept(request, tmp_path_factory, command):
     )
     assert done.returncode == 1, done.stderr  # the broken row
     made = set(copy.iterdir()) - before
-    return SimpleNamespace(folder=copy, done=done, made=made, launcher=request.param, runs=read_back(copy))
+    told = read_back(copy)
+    runs, tables = ([t for t in told if (t.run["job_type"] == "table") == is_table] for is_table in (False, True))
+    return SimpleNamespace(folder=copy, done=done, made=made, launcher=request.param, runs=runs, tables=tables)
 
 
 @pytest.fixture
@@ -224,10 +226,21 @@ def test_the_summary_has_the_evaluation(swept, good):
     assert all("test/nll" not in t.summary for t in swept.runs if t.config["ffn"]["name"] == "broken")
 
 
+def test_one_more_run_carries_the_table(swept):
+    (table,) = swept.tables
+    assert re.fullmatch(r"odd-\w+ table", table.run["display_name"]), "small runs make a table of their own"
+    assert table.config["rows"] == [*GOOD, "broken"]
+    assert table.exit_codes == [0]
+    assert sum(table.summary["verdicts"].values()) == len(GOOD), "a verdict for each row but the baseline"
+    carried = {re.split(r"[./]", name)[0] for name in table.summary}
+    assert {"contrasts", "report", "figures"} <= carried
+
+
 def test_it_writes_under_outputs_and_the_users_cache_and_prints_nothing(swept):
     assert swept.made == {swept.folder / "outputs"}
     home = [path.relative_to(swept.folder.parent / "home") for path in (swept.folder.parent / "home").rglob("*")]
-    assert {path.parts[:2] for path in home if len(path.parts) > 1} <= {(".cache", "wandb")}
+    drawing = {(".cache", "matplotlib"), (".config", "matplotlib")}  # its list of fonts
+    assert {path.parts[:2] for path in home if len(path.parts) > 1} <= {(".cache", "wandb"), *drawing}
     assert "wandb" not in swept.done.stderr.lower()
     assert "wandb:" not in swept.done.stdout
 

@@ -65,6 +65,9 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def log_table(folder: Path, *, project: str, mode: str) -> None:
     """Make the figures and the page of the table in a folder and log all as one run; raises whatever W&B raises."""
+    there = Path(os.environ.get("WANDB_DIR", folder.parents[1])).absolute()
+    # Tables and images wait here to be sent; left alone, W&B would put them into the user's home.
+    os.environ.setdefault("WANDB_DATA_DIR", str(there / "wandb"))
     import wandb
 
     from lecture04.report import figures as drawn
@@ -76,7 +79,7 @@ def log_table(folder: Path, *, project: str, mode: str) -> None:
 
     results = collect(folder)
     judged = judge_all(results)
-    drawn.write(folder)
+    drawn.write(folder, ("png",))
     html.write(folder)
     content: dict[str, Any] = {
         "contrasts": wandb.Table(dataframe=contrasts(judged).astype(object), allow_mixed_types=True)
@@ -85,7 +88,6 @@ def log_table(folder: Path, *, project: str, mode: str) -> None:
     content |= {f"figures/{path.stem}": wandb.Image(str(path), caption=path.stem) for path in figures}
     if (page := folder / "report.html").exists():
         content["report"] = wandb.Html(page.read_text(encoding="utf-8"), inject=False)
-    there = Path(os.environ.get("WANDB_DIR", folder.parents[1])).absolute()
     there.mkdir(parents=True, exist_ok=True)
     settings = quiet_settings()
     wandb.setup(settings)  # init alone would announce the login before it is silent

@@ -17,7 +17,7 @@ SETTINGS: dict[Any, Any] = {
 }
 
 
-def write(folder: Path) -> list[Path]:
+def write(folder: Path, formats: tuple[str, ...] = FORMATS) -> list[Path]:
     """Write the figures of the table in a folder to its `figures/`. Returns the files, PNG before SVG before PDF."""
     import matplotlib
 
@@ -33,7 +33,7 @@ def write(folder: Path) -> list[Path]:
         for old in (file for kind in FORMATS for file in there.glob(f"*.{kind}") if file.stem not in made):
             old.unlink()
         for name, figure in made.items():
-            for kind in FORMATS:
+            for kind in formats:
                 path = there / f"{name}.{kind}"
                 date = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
                 figure.savefig(path, dpi=200, metadata=date)
