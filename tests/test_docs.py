@@ -46,6 +46,7 @@ def follow(tmp_path):
     return follow
 
 
+@pytest.mark.slow
 def test_the_page_works_as_it_stands(follow):
     printed = follow(SMALL)
     assert len(printed) == 4

@@ -105,6 +105,7 @@ def test_a_wandb_that_fails_costs_seconds_and_a_line(source, said, table_folder,
     assert f"python -m lecture04.report.to_wandb {folder}" in line
 
 
+@pytest.mark.slow
 def test_what_hangs_is_ended_with_all_that_it_started(table_folder, fake, monkeypatch, tmp_path):
     monkeypatch.setattr(to_wandb, "PATIENCE", 5.0)
     pids = tmp_path / "pids"

@@ -151,6 +151,7 @@ def summaries(folder):
     return list((folder / "outputs" / "runs").glob("*/summary.json"))
 
 
+@pytest.mark.slow
 def test_an_interrupted_sweep_keeps_what_is_finished_and_goes_on(start, small_data, tmp_path):
     arguments = ["-m", "ffn=relu,swiglu", "seed=0,1,2", *small_data, "trainer.steps=150", "hydra.launcher.n_jobs=1"]
     sweep = start(tmp_path, *arguments)
@@ -170,6 +171,7 @@ def test_an_interrupted_sweep_keeps_what_is_finished_and_goes_on(start, small_da
     assert "seed 2" in out
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "kill"), reason="needs signals")
 def test_a_killed_workers_share_is_launched_again(start, small_data, tmp_path):
     sweep = start(tmp_path, "-m", "ffn=relu,swiglu", "seed=0,1", *small_data, "trainer.steps=150")

@@ -258,6 +258,7 @@ def test_asked_again_nothing_new_is_opened(swept, command):
     assert offline_folders(swept.folder) == before
 
 
+@pytest.mark.slow
 def test_a_single_diverged_run_is_closed_well_and_the_key_is_nowhere(command, tmp_path):
     folder = tmp_path / "single"
     folder.mkdir()
@@ -336,6 +337,7 @@ def warnings(folder, seed):
     return [line.split("[WARNING] ")[1] for line in log if "[WARNING]" in line]
 
 
+@pytest.mark.slow
 def test_one_that_raises_exits_or_hangs_costs_patience_and_nothing_else(command, plain, elsewhere, tmp_path):
     (tmp_path / "fake" / "wandb").mkdir(parents=True)
     (tmp_path / "fake" / "wandb" / "__init__.py").write_text(FAKE)
@@ -352,6 +354,7 @@ def test_one_that_raises_exits_or_hangs_costs_patience_and_nothing_else(command,
         assert_same(elsewhere, plain, seed)
 
 
+@pytest.mark.slow
 def test_one_that_is_missing(command, plain, elsewhere, tmp_path):
     (tmp_path / "fake" / "wandb").mkdir(parents=True)
     (tmp_path / "fake" / "wandb" / "__init__.py").write_text("raise ImportError('not installed')")
@@ -413,6 +416,7 @@ def online(tmp_path_factory, command, plain, silent):
     return {"refuses": refused, "falls silent": left}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("server", ["refuses", "falls silent"])
 def test_a_server_that_is_not_there_delays_neither_the_run_nor_the_exit(online, plain, server):
     folder, done = online[server].folder, online[server].done
@@ -425,6 +429,7 @@ def test_a_server_that_is_not_there_delays_neither_the_run_nor_the_exit(online, 
     assert not [p for p in folder.rglob("*") if p.is_file() and KEY.encode() in p.read_bytes()]
 
 
+@pytest.mark.slow
 def test_what_a_silent_server_did_not_take_can_be_sent_later(online, silent):
     assert any("file_stream" in path for path in silent.hung), "the run had begun"
     assert "is left behind" in warnings(online["falls silent"].folder, 0)[0]

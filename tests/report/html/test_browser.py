@@ -173,6 +173,7 @@ def test_headings_sort_up_down_and_back_and_the_plots_follow(visit, pages):
     assert [row for row, _ in words(page)] == original
 
 
+@pytest.mark.slow
 def test_every_heading_sorts_with_the_keyboard(visit, pages):
     page = visit(pages["path"])
     for button in page.locator("th button.sort").all():
