@@ -62,7 +62,7 @@ test: $(READY)  ## the tests, in under 5 minutes
 	$(BIN)/python -m pytest -m "not slow" -n logical --dist loadfile
 
 test-slow: $(READY)  ## the tests that take minutes
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow -n logical --dist loadfile
 
 benchmark: $(READY)  ## a training step against peers, in ratios
 	@$(BIN)/python -m lecture04.benchmark

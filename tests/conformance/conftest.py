@@ -15,6 +15,7 @@ import sys
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 
@@ -267,17 +268,18 @@ def pytest_sessionfinish(session, exitstatus):
 HEAD = """\
 # What was compared with what
 
-Our models beside those of transformers and torch, with the same random parameters (gains and biases too) on the same
-random tokens: 2 layers, 24 tokens a row. `lecture04.convert` reads their config and parameters; gradients are compared
-under their names. Decoding is in chunks from each side's own cache. A figure is the largest difference of all that was
-compared, relative to the largest value where that is above 1 (of gradients: to the largest). Allowed are 1e-5 in
-float32 and 1e-10 in float64, where theirs is made to compute in float64 what it computes in float32 whatever the
-model's type (norms, rotations, softmax, the loss).
+Our models beside those of transformers, x-transformers and torch, with the same random parameters (gains and biases
+too) on the same random tokens: 2 layers, 24 tokens a row. `lecture04.convert` reads transformers' config and
+parameters; gradients are compared under their names. Decoding is in chunks from each side's own cache. A figure is the
+largest difference of all that was compared, relative to the largest value where that is above 1 (of gradients: to the
+largest). Allowed are 1e-5 in float32 and 1e-10 in float64, where theirs is made to compute in float64 what it computes
+in float32 whatever the model's type (norms, rotations, softmax, the loss).
 
 For each family a test plants faults (a wrong scale, a missing rotation, an off-by-one in a bucket, a mask that leaks)
 and shows that the comparison fails.
 
-Written by `python -m pytest tests/conformance -n0 --write-conformance`, with {versions}.
+Written by `python -m pytest tests/conformance -n0 --write-conformance`, with
+{versions}.
 
 | theirs | compared | float32 | float64 | remarks |
 |---|---|---|---|---|
@@ -294,14 +296,20 @@ APART = """
 | DeepSeek's experts and compressed queries | no experts here; queries are as in DeepSeek-V2-Lite |
 | T5's encoder and cross-attention | decoders only; a token that sees all others is for probes |
 | Shaw's relative positions | transformers has no model with both embeddings; held to the paper's sums in tests/nn |
-| sinusoidal positions | theirs have all sines before all cosines; held to the formula in tests/nn |
-| fixed NTK-aware RoPE | no name of its own there: it is a larger base, and dynamic NTK at a fixed length (above) |
+| x-transformers' latent attention | its latent is not normalised, and positions are carried by key heads of their own |
+| x-transformers' ALiBi with grouped heads | query heads take turns with the key heads: a group has other slopes |
+| x-transformers' gains on queries and keys, one a head | ours are shared by the heads; above, so are theirs |
+| x-transformers' T5 bias on packed documents | it takes positions of one's own for ALiBi, RoPE and learned ones alone |
+| x-transformers' xPos, PoPE, CoPE, dynamic and data-dependent position biases | no parts here |
+| biases of attention and norms, Shaw, dynamic NTK, YaRN, Llama 3's scaling in x-transformers | it has none |
 """
 
 
 def page(figures):
     """The page, from what the tests saw."""
-    versions = f"transformers {transformers.__version__} and torch {torch.__version__.partition('+')[0]}"
+    torch_version = torch.__version__.partition("+")[0]
+    theirs = f"transformers {transformers.__version__}, x-transformers {version('x-transformers')}"
+    versions = f"{theirs} and torch {torch_version}"
     rows = []
     for title, by_type in figures.rows.items():
         cells = [f"{max(by_type[t].values()):.1e}" if t in by_type else "" for t in TOLERANCE]

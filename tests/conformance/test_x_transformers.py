@@ -273,22 +273,6 @@ def agree(pair, harness, figures, dtype):
     return check
 
 
-APART = """\
-| x-transformers' latent attention | its latent is not normalised, and positions are carried by key heads of their own |
-| x-transformers' ALiBi with grouped heads | query heads take turns with the key heads: a group has other slopes |
-| x-transformers' gains on queries and keys, one a head | ours are shared by the heads; above, so are theirs |
-| x-transformers' T5 bias on packed documents | it takes positions of one's own for ALiBi, RoPE and learned ones alone |
-| x-transformers' xPos, PoPE, CoPE, dynamic and data-dependent position biases | no parts here |
-| biases of attention and norms, Shaw, dynamic NTK, YaRN, Llama 3's scaling in x-transformers | it has none |
-"""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def apart(harness):
-    """What is not comparable goes to the end of the page."""
-    harness.APART += APART
-
-
 RMS = ("norm=rmsnorm", "norm.eps=1e-30")  # theirs has none; ours wants one above 0
 LLAMA = (*RMS, "ffn=swiglu", "attention=gqa", "attention.n_kv_heads=2")
 FULL = ("posenc=rope", "posenc.width=4")
