@@ -130,6 +130,7 @@ class Broken(PlainFFN):
 '''
 
 
+@pytest.mark.slow
 def test_a_failing_job_is_named_with_its_cause_and_its_command_and_the_others_go_on(with_part, train_in):
     copy = with_part("ffn", "broken", BROKEN)
     done = train_in(copy, "-m", "ffn=relu,broken", "seed=0,1")
