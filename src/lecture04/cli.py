@@ -86,12 +86,12 @@ def _source(root: config.Root, lines: list[str]) -> config.Root:
         )
     if own := [line for line in lines if arguments.family_of(line) in ("seed", *config.INHERITED)]:
         raise errors.UserError(f"init.source: {own[0]} cannot stand there; the run's own holds for its source too.")
-    try:
-        composed = to_root(_compose(lines))
-    except (HydraException, OmegaConfBaseException) as e:
-        raise errors.UserError(f"init.source: {errors.explain(e)}") from e
     same = {family: getattr(root, family) for family in config.INHERITED}
     with _said_of("init.source"):
+        try:
+            composed = to_root(_compose(lines))
+        except (HydraException, OmegaConfBaseException) as e:
+            raise errors.UserError(errors.explain(e)) from e
         return settled_root(replace(composed, seed=root.seed, **same))
 
 

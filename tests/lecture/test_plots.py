@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lecture04.lecture import plots
-from lecture04.lecture.evidence import Evidence, NotYetError, run_folder
+from lecture04.lecture.evidence import Evidence, NotYetError
 
 ENCODINGS = {"sinusoidal": 3.0, "learned": 4.0, "T5": 0.3, "RoPE": 0.2, "NoPE": 0.9, "ALiBi": 0.0, "RoPE, YaRN": 0.1}
 
@@ -20,7 +20,7 @@ def extrapolated(kit):
         for seed in range(3):
             x = np.arange(512)
             excess = 0.05 + rise * np.clip((x - 64) / 448, 0, None) ** 0.5 + rng.normal(0, 0.05, 512)
-            evals = run_folder(results, row, seed) / "evals"
+            evals = results.records[row][seed].folder / "evals"
             evals.mkdir(parents=True)
             curves = {"position": x.tolist(), "nll": (1.3 + excess).tolist(), "excess": excess.tolist()}
             (evals / "key.json").write_text(json.dumps({"metrics": {}, "curves": curves}))

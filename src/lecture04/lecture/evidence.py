@@ -1,10 +1,8 @@
 """What judges read. A judge that asks for what is not there raises NotYet, and its claim is not yet judged."""
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -81,7 +79,7 @@ def mean(results: Results, metric: str, row: str) -> float:
 
 def seeds_of(results: Results, row: str) -> list[int]:
     """The seeds that a row was asked for."""
-    return sorted(int(seed) for seed in results.manifest["rows"][row]["runs"])
+    return sorted(results.records[row])
 
 
 def n_diverged(results: Results, row: str) -> int:
@@ -92,11 +90,6 @@ def n_diverged(results: Results, row: str) -> int:
             f"{len(rest)} of {len(found)} runs of {row!r} in sweep {results.manifest['name']} are {rest[0].value}"
         )
     return sum(status is Status.diverged for status in found)
-
-
-def run_folder(results: Results, row: str, seed: int) -> Path:
-    """Where one run of a row lies."""
-    return results.folder.parent.parent / "runs" / results.manifest["rows"][row]["runs"][str(seed)]
 
 
 def validation(results: Results, row: str, seed: int) -> list[float]:
@@ -111,9 +104,7 @@ def validation(results: Results, row: str, seed: int) -> list[float]:
 
 def curve(results: Results, row: str, seed: int, quantity: str) -> list[tuple[int, float]]:
     """(step, value) of a quantity in a run's metrics.jsonl. Raises NotYetError where nothing is written."""
-    path = run_folder(results, row, seed) / "metrics.jsonl"
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    points = [(int(line["step"]), line[quantity]) for line in map(json.loads, lines) if line.get(quantity) is not None]
+    points = [(int(step), value) for step, value in results.records[row][seed].logged(quantity).items()]
     if not points:
         raise NotYetError(f"the run of {row!r}, seed {seed}, in sweep {results.manifest['name']} has no {quantity}")
     return points

@@ -1,27 +1,23 @@
 """README.md: the notebook, section by section. All links are relative, so that the folder can be copied whole."""
 
-import os
-import platform
 import shutil
-import subprocess
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from lecture04.cli import ROOT
 from lecture04.lecture import plots
 from lecture04.lecture.claims import HERE, Claim
 from lecture04.lecture.evidence import Evidence, NotYetError
 from lecture04.lecture.finding import Finding, Verdict
 from lecture04.lecture.items import ITEMS, Item, Kind
 from lecture04.report import faces
+from lecture04.report.environment import environment
 from lecture04.report.table import build
 
 LONG = 16  # a table of more rows is folded
@@ -67,12 +63,12 @@ class Notebook:
             "seeds, judged by the same statistics as every table). Nothing is made to agree: what does not come out is "
             "shown with our figure and the likely reason. The same, a line a claim, is in [claims.csv](claims.csv)."
         )
-        whole = len(self.sections) == len(prose()["sections"])
+        whole, facts = len(self.sections) == len(prose()["sections"]), environment()
         yield "\n".join(
             [
                 f"- made by `{self.command}`" + ("" if whole else "; what other sections alone need was not run now"),
-                f"- on {date.today().isoformat()}, {_cores()} cores, {platform.machine()}",
-                f"- with Python {platform.python_version()}, torch {version('torch')}, lecture04 {_commit()}",
+                f"- on {date.today().isoformat()}, {facts.pop('machine')}",
+                f"- with {', '.join(f'{name} {told}' for name, told in facts.items())}",
             ]
         )
         yield self._summary()
@@ -227,22 +223,3 @@ def _folded(part: tuple[str, str]) -> str:
 
 def _escaped(text: str) -> str:
     return text.replace("|", "\\|").replace("*", "\\*").replace("<", "&lt;").replace("\n", " ")
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _commit() -> str:
-    """The version, and the commit where the project is a git checkout."""
-    try:
-        head = _git("rev-parse", "--short", "HEAD")
-        changed = " with local changes" if _git("status", "--porcelain", "--untracked-files=no") else ""
-        return f"{version('lecture04')} (commit {head}{changed})"
-    except (OSError, subprocess.CalledProcessError):
-        return version("lecture04")
-
-
-def _git(*arguments: str) -> str:
-    done = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=True)
-    return done.stdout.strip()

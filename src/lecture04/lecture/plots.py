@@ -11,11 +11,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lecture04.lecture.evidence import Evidence, NotYetError, mean, numbers, run_folder, seeds_of
+from lecture04.lecture.evidence import Evidence, NotYetError, mean, numbers
 from lecture04.lecture.judges.compare import family
 from lecture04.lecture.judges.norm import last_perplexity, unigram_perplexity
 from lecture04.report.collect import Results
-from lecture04.runs.record import Record
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31", "#7F7F7F")
 WIDTH = 9.0  # inches; at 150 dots each a little more than GitHub shows
@@ -50,8 +49,7 @@ def curves(results: Results, row: str) -> np.ndarray:
     """Excess by position of a row's runs, [seeds, positions]. Raises NotYetError where a run has no curve."""
     key = results.manifest["rows"][row]["evaluation"]
     found = [
-        Record(run_folder(results, row, seed)).evaluation(key).get("curves", {}).get("excess")
-        for seed in seeds_of(results, row)
+        record.evaluation(key).get("curves", {}).get("excess") for _, record in sorted(results.records[row].items())
     ]
     if not all(found):
         raise NotYetError(f"a run of {row!r} has no curve by position")

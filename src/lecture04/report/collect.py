@@ -36,6 +36,11 @@ class Results:
         return {row: about["slice"] for row, about in rows} if self.manifest["design"] == "grid" else None
 
     @property
+    def records(self) -> dict[str, dict[int, Record]]:
+        """{row: {seed: its run}}, those that are not there yet among them."""
+        return _records(self.folder, self.manifest)
+
+    @property
     def seeds(self) -> list[int]:
         """The seeds that were asked for."""
         return sorted({int(seed) for row in self.manifest["rows"].values() for seed in row["runs"]})
@@ -80,18 +85,25 @@ def _lacking(manifest: dict[str, Any]) -> list[str]:
 def gather(folder: Path, manifest: dict[str, Any]) -> Results:
     """What the runs of a manifest have reached, whether or not it lies in its folder yet."""
     lines = []
-    for row, about in manifest["rows"].items():
-        for seed, name in about["runs"].items():
-            record = Record(folder.parent.parent / "runs" / name)
-            key = about["evaluation"]
+    for row, records in _records(folder, manifest).items():
+        key = manifest["rows"][row]["evaluation"]
+        for seed, record in records.items():
             status = record.status() if record.is_complete(key) else _unfinished(record, key)
-            common = {"row": row, "seed": int(seed), "status": status.value, "run": name}
+            common = {"row": row, "seed": seed, "status": status.value, "run": record.folder.name}
             metrics = record.metrics(key) if status.is_result else {}
             lines += [common | {"metric": m, "value": _value(m, v, status)} for m, v in metrics.items()]
             if not metrics:
                 lines.append(common | {"metric": "", "value": math.nan})
     columns = ["row", "seed", "metric", "value", "status", "run"]
     return Results(folder, manifest, pd.DataFrame(lines, columns=columns))
+
+
+def _records(folder: Path, manifest: dict[str, Any]) -> dict[str, dict[int, Record]]:
+    runs = folder.parent.parent / "runs"
+    return {
+        row: {int(seed): Record(runs / name) for seed, name in about["runs"].items()}
+        for row, about in manifest["rows"].items()
+    }
 
 
 def _unfinished(record: Record, key: str) -> Status:

@@ -1,12 +1,13 @@
 """A sweep's metrics as they are judged: the values on their scale, and what may be said of each difference."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lecture04.metrics import METRICS, Metric, shown_for
 from lecture04.report.collect import Results
 from lecture04.stats import Accuracy, Perplexity, Scale, Verdict, judge, judged_values, percent, scale_of
+from lecture04.stats.band import Design
 
 DECIDED = ("better", "worse", "equivalent")
 """Verdicts that more seeds are not needed for."""
@@ -56,7 +57,7 @@ class Judged:
 
     def shown(self, judged: float) -> float:
         """A difference on the judged scale, in the unit that is shown; NaN where there is none."""
-        return math.nan if math.isnan(judged) else self.scale.difference(judged)
+        return self.scale.difference(judged)
 
     def half_width(self, verdict: Verdict) -> float:
         """Half the width of the band, in the unit that is shown; in percent it is a little wider above than below."""
@@ -94,19 +95,28 @@ def shown_metrics(manifest: dict[str, Any]) -> tuple[str, list[str]]:
 def judge_all(results: Results) -> list[Judged]:
     """Every judged metric of a sweep, the primary first."""
     shown, others = shown_metrics(results.manifest)
-    return [judge_primary(results), *(_judged(results, name, name) for name in others if METRICS[name].judged)]
+    return [judge_primary(results), *(judge_metric(results, name) for name in others if METRICS[name].judged)]
 
 
 def judge_primary(results: Results) -> Judged:
     """The metric that carries the verdicts, by the whole protocol."""
     manifest = results.manifest
     shown, _ = shown_metrics(manifest)
-    return _judged(results, shown, manifest["primary"], primary=True, delta=manifest["delta"])
+    return replace(judge_metric(results, shown, delta=manifest["delta"]), declared=manifest["primary"], primary=True)
 
 
-def _judged(
-    results: Results, metric: str, declared: str, *, primary: bool = False, delta: float | None = None
+def judge_metric(
+    results: Results,
+    metric: str,
+    *,
+    design: Design | None = None,
+    baseline: str | None = None,
+    alpha: float = 0.05,
+    delta: float | None = None,
 ) -> Judged:
+    """One metric, in the table's own design unless another is named; a grid's is its own alone."""
+    own: Design = results.manifest["design"]
+    design = design or own
     about = METRICS[metric]
     counted = results.values(about.items) if about.items else {}
     n_items = next((int(n) for seeds in counted.values() for n in seeds.values() if n > 0), 1)
@@ -114,11 +124,13 @@ def _judged(
     values = judged_values(results.values(metric), scale)
     verdicts = judge(
         values,
-        design=results.manifest["design"],
-        slices=results.slices,
+        design=design,
+        baseline=baseline,
+        slices=results.slices if design == "grid" else None,
         lower_is_better=about.lower_is_better,
+        alpha=alpha,
         delta=delta,
         n_items=scale.n_items if isinstance(scale, Accuracy) else None,
         looks=results.manifest["looks"],
     )
-    return Judged(metric, declared, scale, values, verdicts, primary)
+    return Judged(metric, metric, scale, values, verdicts, primary=False)

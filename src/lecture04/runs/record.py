@@ -89,6 +89,19 @@ class Record:
             return 0
         return json.loads(lines[-1])["step"] if lines else 0
 
+    def logged(self, name: str) -> dict[float, float]:
+        """{step: value} of a quantity of metrics.jsonl; what is not finite, and a line that is torn, do not count."""
+        path = self.folder / "metrics.jsonl"
+        found: dict[float, float] = {}
+        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+            try:
+                measured = json.loads(line)
+            except ValueError:
+                continue
+            if measured.get(name) is not None:
+                found[measured["step"]] = measured[name]
+        return found
+
     def lock(self) -> FileLock:
         """One process at a time may work on a run; a killed one lets go."""
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -123,12 +123,14 @@ def file_rows(sweep: Sweep, ask: Asked, is_group: IsGroup) -> list[Row]:
     if not sweep.rows:
         raise UserError(f"sweep.rows: sweeps={sweep.name} has none.")
     common = {**_parse("sweep.common", sweep.common), **ask.fixed}
-    own = {f"row {name!r}": _parse(f"row {name!r}", lines) for name, lines in sweep.rows.items()}
+    settings = {name: _parse(f"row {name!r}", lines) for name, lines in sweep.rows.items()}
     slices = {name: _parse(f"slice {name!r}", lines) for name, lines in sweep.slices.items()}
-    for where, new in {**own, **{f"slice {name!r}": lines for name, lines in slices.items()}}.items():
-        if clash := [line for key, line in ask.fixed.items() if key in new]:
-            raise UserError(f"{clash[0]}: {where} of sweeps={sweep.name} sets this itself; it cannot be fixed for all.")
-    settings = dict(zip(sweep.rows, own.values(), strict=True))
+    for kind, parsed in (("row", settings), ("slice", slices)):
+        for name, new in parsed.items():
+            if clash := [line for key, line in ask.fixed.items() if key in new]:
+                raise UserError(
+                    f"{clash[0]}: {kind} {name!r} of sweeps={sweep.name} sets this itself; it cannot be fixed for all."
+                )
     if sweep.design is Design.grid:
         if not slices:
             raise UserError(f"sweep.slices: sweeps={sweep.name} is a grid and has none.")

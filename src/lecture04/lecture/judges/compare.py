@@ -1,13 +1,13 @@
 """Reading differences and their verdicts out of a sweep, by the protocol of the tables (lecture04.stats)."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lecture04.lecture.evidence import NotYetError, numbers
 from lecture04.metrics import METRICS
 from lecture04.report.collect import Results
-from lecture04.stats import Accuracy, Scale, judge, judged_values, scale_of
+from lecture04.report.judged import judge_metric
+from lecture04.stats import Scale
 from lecture04.stats.band import Design, FamilyName
 
 APART = ("better", "worse")
@@ -87,37 +87,23 @@ class Difference:
         return f"{self.row} against {self.reference} {self.written()}"
 
 
-def on_scale(results: Results, metric: str) -> tuple[Mapping[str, Mapping[int, float]], Scale]:
-    """A metric's values as they are compared. An NLL is shown as a change of its perplexity, in percent."""
+def judged(
+    results: Results, metric: str, design: Design, *, baseline: str | None = None, alpha: float = 0.05
+) -> list[Difference]:
+    """A table's differences under a design, each with its verdict.
+
+    An NLL is shown as a change of its perplexity, in percent. Raises NotYetError for an accuracy of unknown items.
+    """
     as_ppl = metric.removesuffix("nll") + "ppl"
     if metric.endswith("/nll") and as_ppl in METRICS and any(results.values(as_ppl).values()):
         metric = as_ppl
     items = METRICS[metric].items
-    n_items = (
-        next((int(n) for seeds in results.values(items).values() for n in seeds.values()), None) if items else None
-    )
-    if items and n_items is None:
+    if items and not any(results.values(items).values()):
         raise NotYetError(f"sweep {results.manifest['name']} has no {items}")
-    scale = scale_of(metric, n_items)
-    return judged_values(results.values(metric), scale), scale
-
-
-def judged(
-    results: Results, metric: str, design: Design, *, baseline: str | None = None, alpha: float = 0.05
-) -> list[Difference]:
-    """A table's differences under a design, each with its verdict."""
-    values, scale = on_scale(results, metric)
-    verdicts = judge(
-        values,
-        design=design,
-        baseline=baseline,
-        slices=results.slices if design == "grid" else None,
-        lower_is_better=METRICS[metric].lower_is_better,
-        alpha=alpha,
-        n_items=scale.n_items if isinstance(scale, Accuracy) else None,
-        looks=results.manifest["looks"],
-    )
-    return [Difference(v.row, v.reference, v.family, v.delta, v.half_width, v.verdict, scale) for v in verdicts]
+    found = judge_metric(results, metric, design=design, baseline=baseline, alpha=alpha)
+    return [
+        Difference(v.row, v.reference, v.family, v.delta, v.half_width, v.verdict, found.scale) for v in found.verdicts
+    ]
 
 
 def family(results: Results, metric: str, name: FamilyName) -> list[Difference]:

@@ -1,6 +1,5 @@
 """What the figures show, as plain numbers: one source for the page's charts and for the PNG, SVG and PDF of papers."""
 
-import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -9,7 +8,7 @@ import numpy as np
 
 from lecture04.report.collect import Results
 from lecture04.report.judged import Judged
-from lecture04.runs.record import Record, Status
+from lecture04.runs.record import Status
 
 MOST_POINTS = 100
 """Points of a curve; more would be wider than a page and make its file large."""
@@ -36,20 +35,16 @@ def forest(judged: Judged, family: str) -> list[Interval]:
         Interval(
             row=v.row,
             reference=v.reference,
-            value=_shown(judged, v.delta),
-            low=_shown(judged, v.lower),
-            high=_shown(judged, v.upper),
-            noise_low=_shown(judged, -v.half_width),
-            noise_high=_shown(judged, v.half_width),
+            value=judged.shown(v.delta),
+            low=judged.shown(v.lower),
+            high=judged.shown(v.upper),
+            noise_low=judged.shown(-v.half_width),
+            noise_high=judged.shown(v.half_width),
             verdict=v.verdict,
         )
         for v in judged.verdicts
         if v.family == family
     ]
-
-
-def _shown(judged: Judged, difference: float) -> float:
-    return math.nan if math.isnan(difference) else judged.shown(difference)
 
 
 def margins(judged: Judged) -> list[float]:
@@ -138,11 +133,11 @@ def learning(results: Results, name: str) -> dict[str, Curve]:
     Runs that diverged are left out of a row in which others finished, since their last values would hide the rest.
     """
     found = {}
-    for row, runs in _records(results).items():
-        ended = [(record, results.status(row, seed)) for seed, record in runs]
+    for row, runs in results.records.items():
+        ended = [(record, results.status(row, seed)) for seed, record in runs.items()]
         finished = [record for record, status in ended if status is Status.finished]
         shown = finished or [record for record, status in ended if status is Status.diverged]
-        if curve := _curve([_logged(record, name) for record in shown]):
+        if curve := _curve([record.logged(name) for record in shown]):
             found[row] = curve
     return found
 
@@ -153,38 +148,16 @@ def positions(results: Results, name: str = "excess") -> dict[str, Curve]:
     Each point is the mean over a stretch of positions, in the middle of it.
     """
     found = {}
-    for row, runs in _records(results).items():
+    for row, runs in results.records.items():
         key = results.manifest["rows"][row]["evaluation"]
         by_run = [
             _stretches(curves["position"], curves[name])
-            for seed, record in runs
+            for seed, record in runs.items()
             if results.status(row, seed) is Status.finished
             and (curves := record.evaluation(key).get("curves", {})).get(name)
         ]
         if curve := _curve(by_run):
             found[row] = curve
-    return found
-
-
-def _records(results: Results) -> dict[str, list[tuple[int, Record]]]:
-    runs = results.folder.parent.parent / "runs"
-    return {
-        row: [(int(seed), Record(runs / name)) for seed, name in about["runs"].items()]
-        for row, about in results.manifest["rows"].items()
-    }
-
-
-def _logged(record: Record, name: str) -> dict[float, float]:
-    """{step: value} of a quantity of metrics.jsonl, what is not finite left out; a torn last line does not count."""
-    path = record.folder / "metrics.jsonl"
-    found: dict[float, float] = {}
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
-        try:
-            measured = json.loads(line)
-        except ValueError:
-            continue
-        if measured.get(name) is not None:
-            found[measured["step"]] = measured[name]
     return found
 
 

@@ -124,10 +124,7 @@ def _columns(table: Table) -> dict[str, Any]:
 
 def newest(results: Results) -> datetime | None:
     """When the last of the table's runs ended."""
-    runs = results.folder.parent.parent / "runs"
-    summaries = [
-        runs / name / "summary.json" for about in results.manifest["rows"].values() for name in about["runs"].values()
-    ]
+    summaries = [record.folder / "summary.json" for runs in results.records.values() for record in runs.values()]
     times = [path.stat().st_mtime for path in summaries if path.exists()]
     return datetime.fromtimestamp(max(times)) if times else None
 

@@ -1,6 +1,6 @@
 """What a page says of each row: its settings where they differ, its runs, and the command that makes it again."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -42,7 +42,7 @@ def rows(results: Results) -> list[Row]:
     """Every row, in the table's order."""
     found = []
     for name, about in results.manifest["rows"].items():
-        settings, trouble = _settings(results, about["runs"])
+        settings, trouble = _settings(results.records[name].values())
         overrides, seeds = about.get("overrides", []), list(about["runs"])
         many = ["-m"] if len(seeds) > 1 else []
         command = command_line("train.py", [*overrides, f"seed={','.join(seeds)}", *many])
@@ -68,15 +68,14 @@ def shared(found: list[Row]) -> dict[str, str]:
     return {key: value for key, value in known.items() if key not in apart}
 
 
-def _settings(results: Results, runs: Mapping[str, str]) -> tuple[dict[str, str], str]:
+def _settings(records: Iterable[Record]) -> tuple[dict[str, str], str]:
     """The resolved config of the first run that has begun, and what is wrong where it cannot be read."""
-    for name in runs.values():
-        record = Record(results.folder.parent.parent / "runs" / name)
+    for record in records:
         if record.has_begun():
             try:
                 return flat(as_dict(read_config(record.folder))), ""
             except UserError as e:  # a run of older code, say
-                return {}, str(e).replace(str(record.folder), name)
+                return {}, str(e).replace(str(record.folder), record.folder.name)
     return {}, "No run of this row has begun."
 
 

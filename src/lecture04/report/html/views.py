@@ -6,14 +6,14 @@ The page's script switches between these. It computes nothing, so that what it s
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 from lecture04.metrics import METRICS
 from lecture04.report.collect import Results
 from lecture04.report.figures import data
 from lecture04.report.figures.style import LOOKS, kind
 from lecture04.report.judged import Judged, judge_primary, shown_metrics
-from lecture04.report.model import Column, Table
+from lecture04.report.model import Column, Kind, Table
 from lecture04.report.table import build
 from lecture04.runs.record import Status
 from lecture04.stats.verdict import Seeds
@@ -22,18 +22,7 @@ MOST_CONTRASTS = 12_000
 """Contrasts in one page; a hundred bytes each."""
 MOST_POWER = 300
 """Contrasts for which the seeds needed are worked out, some 15 ms each."""
-OWN_KINDS = (
-    "row",
-    "mean",
-    "difference",
-    "verdict",
-    "p_table",
-    "p_own",
-    "agree",
-    "margin_seeds",
-    "seeds_needed",
-    "seed",
-)
+OWN_KINDS = set(get_args(Kind)) - {"metric", "text"}
 """What stands in the table of the chosen metric; its other columns do not depend on the choice."""
 FIRST = {"row": 0, "difference": 1, "verdict": 1, "mean": 2}
 AGAINST = {"star": "{first}", "step": "the row before", "total": "{first}", "grid": "the slice's first row"}
