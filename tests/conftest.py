@@ -10,9 +10,9 @@ import pytest
 from hydra import compose as hydra_compose
 from hydra import initialize_config_dir
 
-from lecture04 import cli
+from lecture04.cli import train as cli
 from lecture04.config import Root
-from lecture04.settle import settle
+from lecture04.config.resolve import settle
 
 # Read when torch is imported: small models are fastest on one thread, and tests run side by side.
 os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -36,7 +36,7 @@ class AblationSweeper(Sweeper):
 
     def sweep(self, arguments: list[str]) -> None:
         """Plan, launch what is missing, and print the table; exits with 1 if a run failed."""
-        from lecture04.cli import settled, to_root
+        from lecture04.cli.train import settled, to_root
         from lecture04.sweep import command
 
         overrides = OverridesParser.create(config_loader=self.loader).parse_overrides(arguments)

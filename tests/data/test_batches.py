@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from lecture04.data.batches import IGNORE, PAD, evaluation_batches, make_batch, order, pack, training_batches
 from lecture04.data.corpus import Split
 from lecture04.nn.init import build
-from lecture04.train.loop import batch_loss
+from lecture04.training.loop import batch_loss
 
 MAX_LEN = 64
 

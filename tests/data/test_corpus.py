@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lecture04.config.code import statements
 from lecture04.data import corpus, garden, grammar
 from lecture04.data.batches import Documents
 from lecture04.data.corpus import load
 from lecture04.data.garden import TOKEN_ID, VOCAB, Garden
-from lecture04.source import statements
 
 LAYOUT = Documents(64)
 SMALL = {"n_train": 60, "n_val": 20, "n_test": 30, "world_seed": 0, "layout": LAYOUT}

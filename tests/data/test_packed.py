@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from lecture04 import settle
+from lecture04.config import resolve as settle
 from lecture04.data.batches import IGNORE, order
 from lecture04.data.corpus import load
 from lecture04.data.packed import Blocks, stream

@@ -13,15 +13,16 @@ import pandas as pd
 import pytest
 from hydra import compose, initialize_config_dir
 
-from lecture04 import cli, registry
+from lecture04.cli import train as cli
+from lecture04.config import registry
 from lecture04.lecture.claims import claims
 from lecture04.lecture.evidence import Evidence
 from lecture04.lecture.finding import Finding
 from lecture04.lecture.items import ITEMS
 from lecture04.lecture.ledger import judge
-from lecture04.metrics import METRICS
-from lecture04.probes.command import settled
-from lecture04.report.collect import Results
+from lecture04.lecture.probes.command import settled
+from lecture04.records.metrics import METRICS
+from lecture04.report.results import Results
 
 Values = Mapping[str, Mapping[str, list[float]]]
 

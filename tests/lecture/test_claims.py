@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from lecture04.config.registry import names
 from lecture04.lecture import judges  # noqa: F401  registers them
 from lecture04.lecture.claims import claims
 from lecture04.lecture.evidence import Evidence
@@ -11,7 +12,6 @@ from lecture04.lecture.finding import JUDGES
 from lecture04.lecture.items import ITEMS, Kind, chosen
 from lecture04.lecture.ledger import judge
 from lecture04.lecture.notebook import prose
-from lecture04.registry import names
 
 # Every claim that the project answers for; kept apart from claims.yaml, so that none can drop out of it unseen.
 IDS = [

@@ -12,10 +12,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from lecture04.job import load_corpus
 from lecture04.nn.init import build
-from lecture04.runs.reading import read_config
-from lecture04.train import checkpoint
+from lecture04.records.config_file import read_config
+from lecture04.training import checkpoint
+from lecture04.training.run import load_corpus
 
 TEXTBOOK = Path(__file__).parents[1] / "nn" / "test_textbook.py"
 RUN = os.environ.get("LECTURE04_RUN")

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch.func import functional_call, grad, stack_module_state, vmap
 
-from lecture04 import registry
+from lecture04.config import registry
 from lecture04.nn.init import build
 
 FAMILIES = ("ffn", "norm", "placement", "attention", "posenc", "init")

@@ -6,8 +6,9 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from lecture04 import config, registry
-from lecture04.registry import lookup
+from lecture04 import config
+from lecture04.config import registry
+from lecture04.config.registry import lookup
 
 
 def sigmoid(x):

@@ -9,7 +9,7 @@ import sys
 import pytest
 import torch
 
-from lecture04 import registry
+from lecture04.config import registry
 from lecture04.nn.init import build, generator
 
 FAMILIES = ("ffn", "norm", "placement", "attention", "posenc")
@@ -95,7 +95,7 @@ def test_another_process_draws_the_same_values(compose):
     code = """
 import hashlib
 from hydra import compose, initialize_config_dir
-from lecture04 import cli
+from lecture04.cli import train as cli
 from lecture04.nn.init import build
 with initialize_config_dir(str(cli.ROOT / "conf"), version_base="1.3"):
     model = build(cli.settled(compose("config", overrides=["recipe=llama", "model.d_model=16", "seed=3"])))

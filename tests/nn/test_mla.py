@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from lecture04 import counts
+from lecture04.config import sizes as counts
 from lecture04.nn.init import build
 
 

@@ -6,8 +6,8 @@ import math
 import pytest
 import torch
 
-from lecture04 import counts, registry
-from lecture04.config import Attention
+from lecture04.config import Attention, registry
+from lecture04.config import sizes as counts
 from lecture04.nn.init import build
 
 

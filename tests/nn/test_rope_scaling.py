@@ -9,12 +9,12 @@ from hydra.errors import ConfigCompositionException
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lecture04 import errors
 from lecture04.config import Model, Rope, RopeScaling, Scaling
+from lecture04.config import messages as errors
+from lecture04.config.resolve import settle, validate
 from lecture04.nn.init import build
 from lecture04.nn.rope import HalfRoPE, RoPE
 from lecture04.nn.rope_scaling import dynamic, linear, llama3, none, ntk, scaled, yarn
-from lecture04.settle import settle, validate
 
 BASE, WIDTH, N_ORIGINAL = 10000.0, 64, 2048
 NAMES = list(RopeScaling)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from lecture04.report.collect import Results
+from lecture04.report.results import Results
 
 MISSING, FAILED = None, "failed"
 COLUMNS = ("test/ppl", "possessive/accuracy", "params", "d_ff", "train/nll")

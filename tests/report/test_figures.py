@@ -11,10 +11,10 @@ from pathlib import Path
 import matplotlib
 import pytest
 
-from lecture04.report.collect import collect
+from lecture04.report.comparison import judge_primary
 from lecture04.report.figures import SETTINGS, data, paper, write
 from lecture04.report.figures.style import LOOKS, MOST_TOLD_APART, kind, line
-from lecture04.report.judged import judge_primary
+from lecture04.report.results import collect
 
 NAN = math.nan
 ROWS = {"base": (3.80, 3.82, 3.81), "$x_1$ & <b>": (3.30, 3.31, 3.33), "wild": (3.9, NAN, NAN), "later": (None,) * 3}

@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from lecture04.report.faces import fitting
 from lecture04.report.latex import WIDTH, escaped, latex
 from lecture04.report.table import build
+from lecture04.report.text import fitting
 
 PPL = {"base": (3.822, 3.815, 3.824), "rmsnorm": (3.825, 3.816, 3.829), "swiglu": (3.790, 3.785, 3.795)}
 NASTY = 'a & b % c _ d # e $ f < g > h ~ i ^ j \\ k { l } m [n] " o | p'

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from lecture04.metrics import METRICS
-from lecture04.report.judged import judge_all
+from lecture04.records.metrics import METRICS
+from lecture04.report.comparison import judge_all
 from lecture04.report.table import build
 from lecture04.stats import Accuracy, judge, judged_values
 

@@ -10,11 +10,12 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lecture04 import cli, stats
+from lecture04 import stats
+from lecture04.cli import train as cli
 from lecture04.config import Design, Sweep
-from lecture04.errors import UserError
-from lecture04.report.collect import KEYS, ROW_KEYS
-from lecture04.runs.record import Status
+from lecture04.config.messages import UserError
+from lecture04.records.record import Status
+from lecture04.report.results import KEYS, ROW_KEYS
 from lecture04.sweep import command, live, outlook, plan
 from lecture04.sweep.launch import TRIES, hydra_quoted, launch, missing
 

@@ -118,7 +118,7 @@ BROKEN = '''
 import torch
 from torch import Tensor
 from lecture04.nn.ffn import PlainFFN
-from lecture04.registry import register
+from lecture04.config.registry import register
 
 
 @register("ffn", "broken")

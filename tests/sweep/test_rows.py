@@ -4,7 +4,7 @@ import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from lecture04.config import Design, Sweep
-from lecture04.errors import UserError
+from lecture04.config.messages import UserError
 from lecture04.sweep.rows import asked, file_rows, plain_rows, table_name, title
 
 GROUPS = {"ffn", "norm", "placement", "posenc", "recipe"}

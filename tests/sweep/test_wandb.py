@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
+from lecture04.records.tracker import PATIENCE
 from lecture04.report import to_wandb
-from lecture04.runs.mirror import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 KEY = "0123456789abcdef" * 2 + "89abcdef"
@@ -27,7 +27,7 @@ BROKEN = '''
 import torch
 from torch import Tensor
 from lecture04.nn.ffn import PlainFFN
-from lecture04.registry import register
+from lecture04.config.registry import register
 
 
 @register("ffn", "broken")

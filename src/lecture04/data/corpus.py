@@ -14,8 +14,8 @@ from zipfile import BadZipFile
 import numpy as np
 from filelock import FileLock
 
+from lecture04.config.code import statements
 from lecture04.data import garden, grammar
-from lecture04.source import statements
 
 if TYPE_CHECKING:
     from lecture04.data.batches import Layout

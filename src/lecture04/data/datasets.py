@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from lecture04 import config
+from lecture04.config.registry import register
 from lecture04.data import corpus
 from lecture04.data.batches import Documents
-from lecture04.registry import register
 
 
 @register("data", "garden")

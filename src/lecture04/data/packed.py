@@ -16,10 +16,10 @@ import numpy as np
 import torch
 
 from lecture04 import config
+from lecture04.config.registry import register
 from lecture04.data import datasets
 from lecture04.data.batches import IGNORE, Batch, order
 from lecture04.data.corpus import Corpus, Split
-from lecture04.registry import register
 
 TOKENS_EVALUATED = 8192  # at a time
 

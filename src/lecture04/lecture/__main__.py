@@ -2,7 +2,7 @@
 
 import sys
 
-from lecture04 import errors
+from lecture04.config import messages as errors
 from lecture04.lecture.command import main
 
 if __name__ == "__main__":

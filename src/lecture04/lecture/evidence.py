@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from lecture04.report.collect import Results
-from lecture04.runs.record import Status
+from lecture04.records.record import Status
+from lecture04.report.results import Results
 
 
 class NotYetError(Exception):

@@ -22,13 +22,13 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.types import RunMode
 
-from lecture04 import cli
+from lecture04.cli import train as cli
+from lecture04.config.code import statements
+from lecture04.config.registry import PACKAGE
 from lecture04.lecture.items import Item, Kind
-from lecture04.probes.command import settled
-from lecture04.registry import PACKAGE
-from lecture04.runs.fingerprint import as_dict
-from lecture04.runs.record import read_json, write_whole
-from lecture04.source import statements
+from lecture04.lecture.probes.command import settled
+from lecture04.records.identity import as_dict
+from lecture04.records.record import read_json, write_whole
 from lecture04.sweep import command
 from lecture04.sweep.plan import Plan
 

@@ -18,7 +18,7 @@ from lecture04.lecture.claims import Claim
 from lecture04.lecture.evidence import Evidence, NotYetError
 from lecture04.lecture.finding import JUDGES, Finding, Verdict
 from lecture04.lecture.items import ITEMS, Item, Kind
-from lecture04.report.collect import collect
+from lecture04.report.results import collect
 
 COLUMNS = ("id", "section", "kind", "lecture", "ours", "verdict")
 

@@ -16,7 +16,7 @@ from lecture04.lecture.claims import HERE, Claim
 from lecture04.lecture.evidence import Evidence, NotYetError
 from lecture04.lecture.finding import Finding, Verdict
 from lecture04.lecture.items import ITEMS, Item, Kind
-from lecture04.report import faces
+from lecture04.report import text as faces
 from lecture04.report.environment import environment
 from lecture04.report.table import build
 

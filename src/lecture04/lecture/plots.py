@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from lecture04.lecture.evidence import Evidence, NotYetError, mean, numbers
 from lecture04.lecture.judges.compare import family
 from lecture04.lecture.judges.norm import last_perplexity, unigram_perplexity
-from lecture04.report.collect import Results
+from lecture04.report.results import Results
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31", "#7F7F7F")
 WIDTH = 9.0  # inches; at 150 dots each a little more than GitHub shows

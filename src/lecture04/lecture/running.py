@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lecture04.cli import ROOT
+from lecture04.cli.train import ROOT
 from lecture04.lecture import fresh
 from lecture04.lecture.fresh import State
 from lecture04.lecture.items import Item, Kind
-from lecture04.runs.record import read_json, write_whole
+from lecture04.records.record import read_json, write_whole
 
 POLL_SECONDS = 1.0
 # Until an item has run here once: seconds a run of a sweep, or a probe or test, takes.

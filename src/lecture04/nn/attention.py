@@ -11,9 +11,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lecture04 import config
+from lecture04.config.registry import register
 from lecture04.nn.kv_cache import KVCache
 from lecture04.nn.posenc import PosEnc, ShawLayer
-from lecture04.registry import register
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 from torch import Tensor, nn
 
+from lecture04.config.registry import register
 from lecture04.nn.attention import Attention, Sight
 from lecture04.nn.kv_cache import KVCache
-from lecture04.registry import register
 
 
 class Block(nn.Module):

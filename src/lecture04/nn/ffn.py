@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lecture04 import config
-from lecture04.registry import register
+from lecture04.config.registry import register
 
 
 class PlainFFN(nn.Module):

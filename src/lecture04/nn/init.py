@@ -23,9 +23,9 @@ import torch
 from torch import Tensor, nn
 
 from lecture04 import config
+from lecture04.config.registry import lookup, register
 from lecture04.nn.model import LanguageModel
 from lecture04.nn.posenc import PosEnc, ShawLayer
-from lecture04.registry import lookup, register
 
 # The last matrix of each sublayer, which adds to the residual stream.
 RESIDUAL_WRITERS = ("attention.output.weight", "ffn.down.weight")

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from lecture04 import config
+from lecture04.config.registry import register
 from lecture04.nn.attention import Sight, explicit, fused
 from lecture04.nn.kv_cache import KVCache
 from lecture04.nn.posenc import PosEnc
-from lecture04.registry import register
 
 
 # Shaw's embeddings would have to be added to keys and values that decoding never restores.

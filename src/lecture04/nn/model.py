@@ -15,11 +15,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lecture04 import config
+from lecture04.config.registry import fact, lookup
 from lecture04.nn.attention import Sight
 from lecture04.nn.block import Block
 from lecture04.nn.kv_cache import KVCache
 from lecture04.nn.posenc import PosEnc
-from lecture04.registry import fact, lookup
 
 Cache: TypeAlias = tuple[KVCache, ...]
 

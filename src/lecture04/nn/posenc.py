@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from lecture04 import config
-from lecture04.registry import register
+from lecture04.config.registry import register
 
 
 def frequencies(base: float | Tensor, width: int, device: torch.device | None = None) -> Tensor:

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from lecture04 import config
+from lecture04.config.registry import register
 from lecture04.nn.posenc import PosEnc
 from lecture04.nn.rope_scaling import scaled
-from lecture04.registry import register
 
 
 @register("posenc", "rope")

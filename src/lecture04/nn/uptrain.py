@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from lecture04.config import Merge
+from lecture04.config.registry import register
 from lecture04.nn.init import TorchInit
 from lecture04.nn.model import LanguageModel
-from lecture04.registry import register
 
 MERGED = (".attention.k.weight", ".attention.k.bias", ".attention.v.weight", ".attention.v.bias")
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 def write(folder: Path) -> str:
     """Write a table's files into its folder. Returns the terminal's text, which says where they are."""
-    from lecture04.report.collect import collect
+    from lecture04.records.record import write_whole
+    from lecture04.report.comparison import judge_all
     from lecture04.report.contrasts import contrasts
-    from lecture04.report.faces import markdown, terminal, wants_colour
-    from lecture04.report.judged import judge_all
     from lecture04.report.latex import latex
+    from lecture04.report.results import collect
     from lecture04.report.table import build
-    from lecture04.runs.record import write_whole
+    from lecture04.report.text import markdown, terminal, wants_colour
 
     results = collect(folder)
     judged = judge_all(results)

@@ -1,6 +1,6 @@
 """Rebuild tables from their records."""
 
-from lecture04 import errors
+from lecture04.config import messages as errors
 from lecture04.report import write
 from lecture04.report.named import over_tables
 

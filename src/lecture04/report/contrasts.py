@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import pandas as pd
 
-from lecture04.report.judged import Judged
+from lecture04.report.comparison import Judged
 from lecture04.stats import Verdict
 
 FIELDS: dict[str, Callable[[Judged, Verdict], object]] = {

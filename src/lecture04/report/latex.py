@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from lecture04.report.faces import fitting
 from lecture04.report.model import Column, Table
+from lecture04.report.text import fitting
 
 PREAMBLE = r"% In the preamble: \usepackage[T1]{fontenc} \usepackage{booktabs,threeparttable}"
 WIDTH = 100

@@ -4,12 +4,12 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from lecture04 import settle
-from lecture04.metrics import METRICS
-from lecture04.report.collect import Results
-from lecture04.report.judged import Judged
+from lecture04.config import resolve as settle
+from lecture04.records.metrics import METRICS
+from lecture04.records.record import Status
+from lecture04.report.comparison import Judged
 from lecture04.report.model import Note
-from lecture04.runs.record import Status
+from lecture04.report.results import Results
 from lecture04.stats import Accuracy, Perplexity, Verdict, diverged_rows
 from lecture04.stats.noise import MIN_BLOCKED_DF
 

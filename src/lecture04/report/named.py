@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from lecture04.errors import UserError
+from lecture04.config.messages import UserError
 
 
 def over_tables(

@@ -7,13 +7,13 @@ verdicts; the other judged metrics show their bands.
 import math
 from collections.abc import Sequence
 
-from lecture04 import settle
-from lecture04.metrics import METRICS
-from lecture04.report.collect import Results
-from lecture04.report.judged import Judged, judge_all, shown_metrics
+from lecture04.config import resolve as settle
+from lecture04.records.metrics import METRICS
+from lecture04.records.record import Status
+from lecture04.report.comparison import Judged, judge_all, shown_metrics
 from lecture04.report.legend import legend, others_legend
 from lecture04.report.model import Cell, Column, Kind, Note, Table
-from lecture04.runs.record import Status
+from lecture04.report.results import Results
 from lecture04.stats import Verdict
 
 __all__ = ["Cell", "Column", "Note", "Table", "build"]

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from hydra.core.override_parser.types import Override
 
-from lecture04.arguments import command_line
 from lecture04.config import Root, Sweep
-from lecture04.runs.mirror import ModeProbe
-from lecture04.runs.record import read_json, write_whole
+from lecture04.config.overrides import command_line
+from lecture04.records.record import read_json, write_whole
+from lecture04.records.tracker import ModeProbe
 from lecture04.sweep import rows as rowing
 from lecture04.sweep.launch import Launcher, launch, missing
 from lecture04.sweep.live import live
@@ -57,7 +57,7 @@ def execute(plan: Plan, launcher: Launcher, arguments: Sequence[str]) -> int:
         # Also after an interrupt: the table of what is there.
         _report(plan, command, is_new=bool(todo))
     if todo and (plan.folder / "sweep.json").exists():
-        from lecture04.report.to_wandb import send
+        from lecture04.report.wandb import send
 
         send(plan.folder, plan.jobs[0].cfg.logger, mode=probe.mode())
     failed = [job for job in plan.jobs if job.error]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from lecture04.runs.record import Status
+from lecture04.records.record import Status
 from lecture04.sweep.plan import Job, Plan, runs_of, status_of
 
 log = logging.getLogger(__name__)

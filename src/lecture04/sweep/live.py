@@ -4,8 +4,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from lecture04.metrics import METRICS, shown_for
-from lecture04.runs.record import Status
+from lecture04.records.metrics import METRICS, shown_for
+from lecture04.records.record import Status
 from lecture04.sweep.plan import Job, Plan, status_of, work
 
 

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
-from lecture04 import counts, settle
-from lecture04.arguments import source_line
 from lecture04.config import Design, Root, Sweep, Uptrain, source_of
-from lecture04.errors import UserError, explain, nearest
-from lecture04.metrics import METRICS
-from lecture04.runs.fingerprint import evaluation_key, fingerprint
-from lecture04.runs.record import Record, Status, find, is_other_code
+from lecture04.config import resolve as settle
+from lecture04.config import sizes as counts
+from lecture04.config.messages import UserError, explain, nearest
+from lecture04.config.overrides import source_line
+from lecture04.records.identity import evaluation_key, fingerprint
+from lecture04.records.metrics import METRICS
+from lecture04.records.record import Record, Status, find, is_other_code
 from lecture04.sweep.rows import Row
 
 if TYPE_CHECKING:
@@ -190,8 +191,8 @@ def print_plan(plan: Plan, n_workers: int) -> None:
 
     Below it, what the planned seeds can find, and how many more a table needs whose runs are there.
     """
-    from lecture04.report.faces import terminal, wants_colour
-    from lecture04.sweep.outlook import outlook
+    from lecture04.report.text import terminal, wants_colour
+    from lecture04.sweep.forecast import outlook
 
     print(terminal([_plan_table(plan)], colour=wants_colour()), end="\n\n")
     rate = seconds_per_work(plan.outputs)

@@ -13,9 +13,9 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 
-from lecture04.arguments import complaint, family_of
 from lecture04.config import Design, Sweep
-from lecture04.errors import UserError, explain
+from lecture04.config.messages import UserError, explain
+from lecture04.config.overrides import complaint, family_of
 
 IsGroup = Callable[[str], bool]
 # Where runs lie and are watched: no table is another one for it.

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lecture04.runs.record import Record
+from lecture04.records.record import Record
 
 EVIL = """<script>document.title="run"</script><img src=x onerror="document.title='run'">"""
 AWKWARD = """a & b < "c" 'd' | $x_1$ {{ 7*7 }} ̈ß漢 </script>"""

@@ -10,8 +10,8 @@ import time
 
 import pytest
 
-from lecture04.report.collect import collect
 from lecture04.report.html import write, write_index
+from lecture04.report.results import collect
 from lecture04.stats import judge, judged_values, scale_of
 
 WIDE, PHONE = (1280, 900), (390, 800)

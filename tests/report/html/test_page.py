@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from lecture04.report.collect import collect
 from lecture04.report.html import write, write_index
 from lecture04.report.html.page import MOST_BYTES
 from lecture04.report.html.rows import differing, flat, rows, shared
+from lecture04.report.results import collect
 
 EVIL = "<script>document.title"
 

@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
-from lecture04.report.collect import collect
 from lecture04.report.figures.style import kind
 from lecture04.report.html.views import MOST_CONTRASTS, Remembered, choices, combinations, views
+from lecture04.report.results import collect
 from lecture04.stats import judge, judged_values, scale_of
 
 

@@ -4,9 +4,9 @@ import math
 from dataclasses import dataclass
 
 from lecture04.lecture.evidence import NotYetError, numbers
-from lecture04.metrics import METRICS
-from lecture04.report.collect import Results
-from lecture04.report.judged import judge_metric
+from lecture04.records.metrics import METRICS
+from lecture04.report.comparison import judge_metric
+from lecture04.report.results import Results
 from lecture04.stats import Scale
 from lecture04.stats.band import Design, FamilyName
 

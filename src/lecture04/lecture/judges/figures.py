@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from lecture04.lecture.evidence import NotYetError
-from lecture04.probes.faces import cell
+from lecture04.lecture.probes.faces import cell
 
 
 def lines(table: pd.DataFrame, **where: object) -> pd.DataFrame:

@@ -21,8 +21,8 @@ def write(folder: Path, formats: tuple[str, ...] = FORMATS) -> list[Path]:
     """Write the figures of the table in a folder to its `figures/`. Returns the files, PNG before SVG before PDF."""
     import matplotlib
 
-    from lecture04.report.collect import collect
     from lecture04.report.figures.paper import figures
+    from lecture04.report.results import collect
 
     results = collect(folder)
     there = folder / "figures"

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from lecture04 import errors
+from lecture04.config import messages as errors
 from lecture04.report.figures import write
 from lecture04.report.named import over_tables
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lecture04.report.collect import Results
-from lecture04.report.judged import Judged
-from lecture04.runs.record import Status
+from lecture04.records.record import Status
+from lecture04.report.comparison import Judged
+from lecture04.report.results import Results
 
 MOST_POINTS = 100
 """Points of a curve; more would be wider than a page and make its file large."""

@@ -8,10 +8,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lecture04.report.collect import Results
+from lecture04.report.comparison import Judged, judge_primary
 from lecture04.report.figures import data
 from lecture04.report.figures.style import LOOKS, MOST_TOLD_APART, kind, line
-from lecture04.report.judged import Judged, judge_primary
+from lecture04.report.results import Results
 
 WIDTH = 7.0  # inches, a page's text
 ROW = 0.26  # inches a row

@@ -10,9 +10,9 @@ PAGE, INDEX = "report.html", "index.html"
 
 def write(folder: Path) -> Path:
     """Write the page of the table in a folder, `report.html`. Returns the file."""
-    from lecture04.report.collect import collect
+    from lecture04.records.record import write_whole
     from lecture04.report.html.page import page
-    from lecture04.runs.record import write_whole
+    from lecture04.report.results import collect
 
     write_whole(folder / PAGE, page(collect(folder)))
     return folder / PAGE
@@ -20,8 +20,8 @@ def write(folder: Path) -> Path:
 
 def write_index(sweeps: Path) -> Path:
     """Write the index of all tables that have a page, `index.html` in the folder of the tables. Returns the file."""
+    from lecture04.records.record import write_whole
     from lecture04.report.html.index import index
-    from lecture04.runs.record import write_whole
 
     write_whole(sweeps / INDEX, index(sweeps))
     return sweeps / INDEX

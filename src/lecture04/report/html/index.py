@@ -6,11 +6,11 @@ from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote
 
-from lecture04.errors import UserError
-from lecture04.report.collect import collect
+from lecture04.config.messages import UserError
+from lecture04.report.comparison import judge_primary
 from lecture04.report.html.page import newest, render, source
 from lecture04.report.html.views import counts
-from lecture04.report.judged import judge_primary
+from lecture04.report.results import collect
 
 log = logging.getLogger(__name__)
 

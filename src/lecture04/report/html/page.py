@@ -12,8 +12,7 @@ import vl_convert
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from lecture04.metrics import METRICS
-from lecture04.report.collect import Results
+from lecture04.records.metrics import METRICS
 from lecture04.report.environment import environment
 from lecture04.report.figures import data
 from lecture04.report.figures.style import LOOKS, MOST_TOLD_APART, line
@@ -21,6 +20,7 @@ from lecture04.report.html.charts import charts
 from lecture04.report.html.rows import Row, differing, rows, shared
 from lecture04.report.html.views import Remembered, choices, combinations, metric_data, own_columns, rounded, views
 from lecture04.report.model import Table
+from lecture04.report.results import Results
 from lecture04.report.table import build
 
 TEMPLATES = Path(__file__).parent / "templates"

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from lecture04.arguments import command_line
-from lecture04.errors import UserError
-from lecture04.report.collect import Results
-from lecture04.runs.fingerprint import as_dict
-from lecture04.runs.reading import read_config
-from lecture04.runs.record import Record
+from lecture04.config.messages import UserError
+from lecture04.config.overrides import command_line
+from lecture04.records.config_file import read_config
+from lecture04.records.identity import as_dict
+from lecture04.records.record import Record
+from lecture04.report.results import Results
 
 NO_SETTINGS = ("seed", "logger", "paths", "runs", "sweep", "origin")
 """What does not tell rows apart: which run it is, and where it is kept and watched."""

@@ -8,14 +8,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
-from lecture04.metrics import METRICS
-from lecture04.report.collect import Results
+from lecture04.records.metrics import METRICS
+from lecture04.records.record import Status
+from lecture04.report.comparison import Judged, judge_primary, shown_metrics
 from lecture04.report.figures import data
 from lecture04.report.figures.style import LOOKS, kind
-from lecture04.report.judged import Judged, judge_primary, shown_metrics
 from lecture04.report.model import Column, Kind, Table
+from lecture04.report.results import Results
 from lecture04.report.table import build
-from lecture04.runs.record import Status
 from lecture04.stats.verdict import Seeds
 
 MOST_CONTRASTS = 12_000

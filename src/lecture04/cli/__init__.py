@@ -1,0 +1,1 @@
+"""The command `lecture04` and its subcommands."""

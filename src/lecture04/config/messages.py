@@ -1,0 +1,130 @@
+"""One sentence for what a user got wrong, with the nearest name and the choices; no traceback."""
+
+import difflib
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
+from omegaconf import Container, DictConfig, OmegaConf
+from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
+
+from lecture04.config.registry import names
+
+
+class UserError(Exception):
+    """Something that the user can mend; its text is the whole message."""
+
+
+def nearest(name: object, choices: Iterable[str]) -> str:
+    """ "Did you mean ...? Choices: ..." for a name that is none of the choices."""
+    choices = list(choices)
+    hit = difflib.get_close_matches(str(name), choices, n=1)
+    return (f" Did you mean {hit[0]}?" if hit else "") + (f" Choices: {', '.join(choices)}." if choices else "")
+
+
+def explain(error: BaseException) -> str:
+    """The sentence for an error of Hydra's or OmegaConf's."""
+    if isinstance(error, MissingConfigException) and error.options is not None:
+        group, _, name = (error.missing_cfg_file or "").rpartition("/")
+        if name in names(group):
+            return f"{group}={name}: its class is registered, but conf/{group}/{name}.yaml is missing."
+        return f"{group}={name}: there is no such choice." + nearest(name, error.options)
+    if isinstance(error, OverrideParseException):
+        return f"{error.override}: not an override; write GROUP=CHOICE or SETTING=VALUE ({_first_line(error)})."
+    if several := re.match(r"(?:Ambiguous value for argument|Sweep parameters) '(.*)'", _first_line(error)):
+        return f"{several[1]}: several values; add -m to compare them."
+    typed, cause = "", error
+    while cause is not None and not isinstance(cause, OmegaConfBaseException):
+        said = re.search(r"(?:Error merging override |To append to your config use \+)(.*)", str(cause))
+        typed, cause = typed or (said[1] if said else ""), cause.__cause__
+    if cause is None or not (typed or cause.full_key):
+        return _first_line(error) + "."
+    if isinstance(cause, ConfigKeyError | ConfigAttributeError) and cause.parent_node is not None:
+        key = str(cause.full_key)
+        missing = typed if typed.startswith(f"{key}=") else key
+        return f"{missing}: no such setting." + _nearest_setting(str(cause.key), cause.parent_node)
+    if re.match(r"Invalid type assigned: \w+ is not a subclass of", _first_line(cause)):
+        key, _, value = typed.partition("=")
+        return f"{typed or cause.full_key}: it has settings of its own; write {key}.name={value} or another of them."
+    return f"{typed or cause.full_key}: {_reason(cause)}"
+
+
+# What OmegaConf says in terms of Python, and how it is said here.
+PLAINLY = (
+    (r"Value .* could not be converted to Integer", "must be a whole number"),
+    (r"Value .* could not be converted to Float", "must be a number"),
+    (r"Value .* is not a valid bool.*", "must be true or false"),
+    (r".* is not Optional", "cannot be null"),
+    (r"Invalid value assigned: .* is not a ListConfig.*", "must be a list"),
+    (r"Value '(.*)' \(str\) is incompatible with type hint 'typing.List.*", r"must be a list; write [\1]"),
+    (r"'DictConfig' is incompatible with type hint.*", "must be a list of overrides; write [GROUP=CHOICE, ...]"),
+    (r"Key (.*) \(.*\) is incompatible with \(str\)", r"must be a text; write '\1' in quotes"),
+)
+
+
+def _reason(error: OmegaConfBaseException) -> str:
+    text = _first_line(error)
+    if choice := re.fullmatch(r"Invalid value '(.*)', expected one of \[(.*)\]", text):
+        return "there is no such choice." + nearest(choice[1], choice[2].split(", "))
+    for theirs, ours in PLAINLY:
+        if said := re.fullmatch(theirs, text):
+            return said.expand(ours) + "."
+    return f"{text}."
+
+
+def _first_line(error: BaseException) -> str:
+    text = getattr(error, "msg", None) or str(error)
+    return text.strip().splitlines()[0].rstrip(".") if text.strip() else type(error).__name__
+
+
+def _nearest_setting(key: str, parent: Container) -> str:
+    """The nearest setting beside the missing one, or one of that name deeper down: lr is optim.lr."""
+    if not isinstance(parent, DictConfig):
+        return ""
+    beside = [str(name) for name in parent if name != "hydra"]
+    if "seed" in beside:  # the top: recipes and sweep files are chosen there too
+        beside += ["recipe", "sweeps"]
+    deeper = [path for path in _leaves(parent, "") if path.rpartition(".")[2] == key]
+    return f" Did you mean {deeper[0]}?" + nearest("", beside) if deeper else nearest(key, beside)
+
+
+def _leaves(node: DictConfig, path: str) -> Iterator[str]:
+    for name in node:
+        if name == "hydra" or OmegaConf.is_missing(node, name):
+            continue
+        child = node._get_node(name)  # as it stands: an interpolation need not resolve here
+        if isinstance(child, DictConfig) and not child._is_none():
+            yield from _leaves(child, f"{path}{name}.")
+        else:
+            yield f"{path}{name}"
+
+
+def or_exit(check: Callable[[], object]) -> None:
+    """Call a check; what the user got wrong ends the program with its sentences.
+
+    For Hydra's callbacks, whose other exceptions it turns into warnings.
+    """
+    try:
+        check()
+    except UserError as e:
+        sys.exit(str(e))
+    except OmegaConfBaseException as e:
+        sys.exit(explain(e))
+
+
+def run(main: Callable[[], object]) -> None:
+    """Call a command's main function; what the user got wrong ends it with one sentence and exit code 1."""
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises instead of printing a trimmed traceback of its own
+    try:
+        main()
+    except UserError as e:
+        sys.exit(str(e))
+    except (HydraException, OmegaConfBaseException) as e:
+        sys.exit(explain(e))
+    except OSError as e:
+        sys.exit(f"{e.filename}: {e.strerror}." if e.filename and e.strerror else str(e))
+    except KeyboardInterrupt:
+        print("Interrupted. What is finished is kept; the same command goes on from there.", file=sys.stderr)
+        sys.exit(130)

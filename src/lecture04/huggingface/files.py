@@ -1,0 +1,212 @@
+"""What lies in a Hugging Face folder: its config.json as ours, which tensors its files hold, its digest; no torch.
+
+Everything that is wrong is a UserError whose lines name the file and the setting or tensor, and nothing is loaded here.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+
+from lecture04 import config
+from lecture04.config.messages import UserError
+from lecture04.config.resolve import settle
+from lecture04.huggingface import ARCHITECTURES
+from lecture04.huggingface.missing import why
+from lecture04.huggingface.settings import Architecture, Theirs
+
+CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
+OTHER_WEIGHTS = ("pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "flax_model.msgpack")
+
+COUNTS = (
+    *("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "max_position_embeddings"),
+    *("intermediate_size", "n_embd", "n_layer", "n_head", "n_positions", "d_model", "n_layers", "n_heads"),
+    *("max_seq_len", "kv_lora_rank", "qk_rope_head_dim", "original_max_position_embeddings"),
+)
+COUNTS_OR_NULL = ("num_key_value_heads", "head_dim", "n_inner")
+NUMBERS = (
+    *("rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "rope_theta", "rotary_pct", "rotary_emb_base"),
+    *("factor", "low_freq_factor", "high_freq_factor", "partial_rotary_factor", "query_pre_attn_scalar"),
+)
+NUMBERS_OR_NULL = ("beta_fast", "beta_slow", "softmax_scale")
+BELOW = ("rope_scaling", "rope_parameters", "attn_config")
+"""Settings that are settings of their own."""
+
+# All that a config needs and a folder does not say, for a model that nobody trains.
+NEUTRAL = config.Root(
+    init=config.Init(name="torch"),
+    optim=config.AdamW(name="adamw"),
+    data=config.Garden(name="garden", vocab_size=1, max_len=1, n_train=1),
+    logger=config.Logger(name="none"),
+    trainer=config.Trainer(steps=1, epochs=None),
+)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON file of settings. Raises UserError where it is not there, or is none."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as e:
+        whole = "there is no such file" if path.parent.is_dir() else "there is no such folder"
+        raise UserError(f"{path}: {whole}, so no model lies there.") from e
+    except (ValueError, OSError) as e:
+        raise UserError(f"{path}: not a JSON file: {' '.join(str(e).split())}.") from e
+    if not isinstance(content, dict):
+        raise UserError(f"{path}: must be settings below keys, not {type(content).__name__}.")
+    return content
+
+
+def architecture(folder: Path | str) -> tuple[Architecture, Theirs]:
+    """A folder's architecture, and its config.json. Raises UserError where no part here makes it up."""
+    path = Path(folder) / CONFIG
+    theirs = read_json(path)
+    their = ARCHITECTURES.get(str(theirs.get("model_type")))
+    if their is None:
+        raise UserError(f"{path}: {why(theirs.get('model_type'), list(ARCHITECTURES))}")
+    return their, theirs
+
+
+def read_settings(folder: Path, base: config.Root | None = None) -> tuple[Architecture, config.Root]:
+    """A folder's architecture, and its config as a settled one of ours; what is not the model's is `base`'s.
+
+    Raises UserError naming each setting that is missing, is not what it should be, or that no part here follows.
+    """
+    path = Path(folder) / CONFIG
+    their, theirs = architecture(folder)
+    bad = _badly_typed(theirs)
+    if theirs.get("quantization_config"):
+        bad.append("quantization_config: there is no part here for quantised parameters.")
+    if bad:
+        raise UserError("\n".join(f"{path}: {line}" for line in bad))
+    try:
+        return their, settle(their.read_config({**their.absent, **theirs}, NEUTRAL if base is None else base))
+    except KeyError as e:
+        raise UserError(f"{path}: {e.args[0]}: missing, and {their.model_type} needs it.") from e
+    except TypeError as e:
+        raise UserError(f"{path}: a value is of the wrong kind: {e}.") from e
+    except ValueError as e:
+        raise UserError("\n".join(f"{path}: {line}" for line in str(e).splitlines())) from e
+
+
+def _badly_typed(theirs: Theirs) -> list[str]:
+    """Values that are no numbers where numbers stand, also in the settings below settings."""
+    wrong = list[str]()
+    for key, value in theirs.items():
+        if key in BELOW and value is not None:
+            wrong += _badly_typed(value) if isinstance(value, dict) else [f"{key}={value!r}: must be settings."]
+        elif key in COUNTS or (key in COUNTS_OR_NULL and value is not None):
+            if type(value) is not int or value < 1:
+                wrong.append(f"{key}={value!r}: must be a whole number, 1 or more.")
+        elif (key in NUMBERS or (key in NUMBERS_OR_NULL and value is not None)) and not _is_positive(value):
+            wrong.append(f"{key}={value!r}: must be a number above 0.")
+    return wrong
+
+
+def _is_positive(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < float("inf")
+
+
+def source(folder: Path, run: config.Root) -> config.Root:
+    """The settled config of the model in a folder, for a run that starts from it (init.folder): with the run's data.
+
+    RoPE's layout is the run's: either is read exactly. Raises UserError as `read_settings`, and where the vocabulary
+    or the length does not fit.
+    """
+    _, read = read_settings(folder)
+    path, errors = Path(folder) / CONFIG, list[str]()
+    if read.data.vocab_size != run.data.vocab_size:
+        errors.append(f"vocab_size={read.data.vocab_size}: must be {run.data.vocab_size}, the words of data.")
+    if read.data.max_len < run.data.max_len:
+        errors.append(f"{read.data.max_len} positions: must be at least data.max_len={run.data.max_len}.")
+    if errors:
+        raise UserError("\n".join(f"{path}: {line}" for line in errors))
+    posenc = read.posenc
+    if isinstance(posenc, config.Rope) and isinstance(run.posenc, config.Rope):
+        posenc = replace(posenc, name=run.posenc.name)
+        if posenc.scaling.name is config.RopeScaling.none:  # not scaled, so it says nothing; settling sets the run's
+            posenc = replace(posenc, scaling=replace(posenc.scaling, n_original=run.data.max_len))
+    same = {family: getattr(run, family) for family in config.INHERITED}
+    return replace(read, posenc=posenc, seed=run.seed, **same)
+
+
+@dataclass(frozen=True)
+class Held:
+    """A tensor in a file: where, and what its header says."""
+
+    file: Path
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+
+
+def held(folder: Path) -> dict[str, Held]:
+    """Every tensor of a folder by name, from the headers of its files, one or many (by the index).
+
+    Raises UserError with every file that is missing or torn, and every tensor that the index puts in a wrong file.
+    """
+    folder = Path(folder)
+    if (folder / WEIGHTS).exists():
+        return _header(folder / WEIGHTS)
+    if not (folder / INDEX).exists():
+        other = next((name for name in OTHER_WEIGHTS if (folder / name).exists()), None)
+        hint = f"; {other} is not read, save it as safetensors" if other else ""
+        raise UserError(f"{folder}: neither {WEIGHTS} nor {INDEX} is there{hint}.")
+    index = folder / INDEX
+    file_of = read_json(index).get("weight_map")
+    if not isinstance(file_of, dict) or not file_of or not all(_is_file_name(name) for name in file_of.values()):
+        raise UserError(f"{index}: weight_map must name a file of this folder for each tensor.")
+    found, errors = dict[str, Held](), list[str]()
+    for name in sorted(set(file_of.values())):
+        try:
+            tensors = _header(folder / name)
+        except UserError as e:
+            errors.append(str(e))
+            continue
+        errors += [
+            f"{folder / name}: {tensor}: not in this file, where {INDEX} puts it."
+            for tensor, file in file_of.items()
+            if file == name and tensor not in tensors
+        ]
+        errors += [
+            f"{folder / name}: {tensor}: {INDEX} puts it in {file_of.get(tensor, 'no file')}."
+            for tensor in tensors
+            if file_of.get(tensor) != name
+        ]
+        found |= tensors
+    if errors:
+        raise UserError("\n".join(errors))
+    return found
+
+
+def _is_file_name(name: object) -> bool:
+    return isinstance(name, str) and name == Path(name).name and name.endswith(".safetensors")
+
+
+def _header(file: Path) -> dict[str, Held]:
+    try:
+        with safe_open(file, framework="np") as tensors:
+            slices = {name: tensors.get_slice(name) for name in tensors.keys()}  # noqa: SIM118 - it is no dict
+            return {name: Held(file, name, tuple(s.get_shape()), s.get_dtype()) for name, s in slices.items()}
+    except FileNotFoundError as e:
+        raise UserError(f"{file}: there is no such file.") from e
+    except (SafetensorError, OSError) as e:
+        raise UserError(f"{file}: torn, or no safetensors file: {e}.") from e
+
+
+def digest(folder: Path) -> str:
+    """What a folder is: a hash of its config.json and its tensors' files, whatever it and they are called."""
+    files = sorted({tensor.file for tensor in held(folder).values()})
+    stats = {path: path.stat() for path in (Path(folder) / CONFIG, *files)}
+    hashes = [_sha256(path, stat.st_size, stat.st_mtime_ns) for path, stat in stats.items()]
+    return hashlib.sha256("".join(hashes).encode()).hexdigest()[:16]
+
+
+@cache
+def _sha256(path: Path, size: int, changed: int) -> str:
+    """Of a file as it was then: a sweep asks for it once a row."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,214 @@
+"""Models in Hugging Face folders: config.json and safetensors, written whole and read whole or not at all.
+
+    save(model, cfg, "hf")                  # in the first architecture that has a place for every part
+    cfg, model = load("hf")                 # any of ARCHITECTURES, in one file or in many
+
+What is read is float32, as everything here is trained: bfloat16 and float16 become it exactly, float64 is rounded.
+What is written has the type that the model has. No tokenizer is read or written.
+"""
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from lecture04 import config
+from lecture04.config import resolve as settle
+from lecture04.config.messages import UserError, nearest
+from lecture04.huggingface import ARCHITECTURES, Architecture, files, read_state, write_state
+from lecture04.huggingface.files import CONFIG, WEIGHTS, Held, held, read_settings
+from lecture04.huggingface.mapping import Table
+from lecture04.nn.model import LanguageModel
+
+FLOATS = ("F64", "F32", "F16", "BF16")
+MARK = {"written_by": "lecture04"}
+"""What `save` knows its own config.json by. transformers keeps it, and adds a transformers_version of its own."""
+
+
+def load(folder: Path | str, base: config.Root | None = None) -> tuple[config.Root, LanguageModel]:
+    """The model in a folder, and its settled config; what is not the model's (data, optimiser, ...) is `base`'s.
+
+    Raises:
+        UserError: the folder is not whole, or holds what no part here expresses; a line for each problem, naming file
+            and setting or tensor. Nothing has been loaded then.
+    """
+    _, cfg = read_settings(Path(folder), base)
+    state = parameters(folder, cfg)
+    model = LanguageModel(cfg)
+    model.load_state_dict(state)
+    return cfg, model
+
+
+def parameters(folder: Path | str, cfg: config.Root) -> dict[str, Tensor]:
+    """A folder's parameters under our names, float32, for the model of `cfg`, which is as its config was read.
+
+    Raises UserError as `load` does.
+    """
+    folder, where, (their, _) = Path(folder), check(folder, cfg), files.architecture(folder)
+    theirs = dict[str, Tensor]()
+    try:
+        for file in {tensor.file for tensor in where.values()}:
+            with safe_open(file, framework="pt") as tensors:
+                for name, tensor in where.items():
+                    if tensor.file == file:
+                        theirs[name] = tensors.get_tensor(tensor.name).float()
+        return read_state(their.table, theirs, cfg)
+    except (ValueError, SafetensorError) as e:
+        raise UserError(f"{folder}: {e}") from e
+
+
+def check(folder: Path | str, cfg: config.Root) -> dict[str, Held]:
+    """The tensors of a folder that are parameters, by the architecture's names; only the files' headers are read.
+
+    Raises UserError with a line for each tensor that is missing, has no place, or is of another shape or type than the
+    model of `cfg` has.
+    """
+    folder, (their, _) = Path(folder), files.architecture(folder)
+    expected = shapes(their.table, cfg)
+    found = _as_in_the_model(held(folder), their.table)
+    where = folder / WEIGHTS if (folder / WEIGHTS).exists() else folder
+    may_lack = {their.table.head} if cfg.model.tied else set[str]()
+    errors = [
+        f"{where}: {_on_disk(name, their.table)}: missing; expected {_size(shape)}."
+        for name, shape in expected.items()
+        if name not in found and name not in may_lack
+    ]
+    for name, tensor in found.items():
+        if name not in expected:
+            if not their.table.is_ignored(name):
+                errors.append(f"{tensor.file}: {tensor.name}: no parameter of the model that {CONFIG} describes.")
+        elif tensor.shape != expected[name]:
+            errors.append(f"{tensor.file}: {tensor.name}: is {_size(tensor.shape)}, expected {_size(expected[name])}.")
+        elif tensor.dtype not in FLOATS:
+            errors.append(f"{tensor.file}: {tensor.name}: is of type {tensor.dtype}. Choices: {', '.join(FLOATS)}.")
+    if errors:
+        raise UserError("\n".join(errors))
+    return {name: tensor for name, tensor in found.items() if name in expected}
+
+
+def shapes(table: Table, cfg: config.Root) -> dict[str, tuple[int, ...]]:
+    """The shape of every parameter under their names, the head's too where it is tied; no model is built."""
+    with torch.device("meta"):
+        ours = LanguageModel(cfg).state_dict()
+    # Zeros that take no memory, since a layout may ask for their values.
+    zeros = {name: torch.zeros(()).expand(tensor.shape) for name, tensor in ours.items()}
+    found = {name: tuple(tensor.shape) for name, tensor in write_state(table, zeros, cfg).items()}
+    return found | {table.head: found[table.embed]}
+
+
+def _as_in_the_model(tensors: dict[str, Held], table: Table) -> dict[str, Held]:
+    """Tensors by the names that the model has for them, where files have others.
+
+    A model without a head (GPT-2 as it was published, say) lacks the first part of every name.
+    """
+    prefix, _, bare = table.embed.partition(".")
+    lacks_prefix = table.embed not in tensors and bare in tensors
+    named = dict[str, Held]()
+    for name, tensor in tensors.items():
+        if name == table.head_on_disk and table.head not in tensors:
+            named[table.head] = tensor
+        else:
+            named[f"{prefix}.{name}" if lacks_prefix and name != table.head else name] = tensor
+    return named
+
+
+def _on_disk(name: str, table: Table) -> str:
+    """What a parameter is called in files."""
+    return table.head_on_disk or name if name == table.head else name
+
+
+def _size(shape: tuple[int, ...]) -> str:
+    return " x ".join(map(str, shape)) or "a single number"
+
+
+def save(model: LanguageModel, cfg: config.Root, folder: Path | str, architecture: str | None = None) -> Architecture:
+    """Write a settled config's model into a folder, and say as which architecture: the first that has all its parts.
+
+    The folder appears whole, by rename. One that `save` wrote before, with nothing else in it, is replaced.
+
+    Raises:
+        UserError: the architecture (or each of them) has no place for one of the parts, or other things lie there.
+    """
+    folder = Path(folder)
+    their, settings = as_theirs(cfg, architecture)
+    _refuse_to_overwrite(folder)
+    try:
+        tensors = write_state(their.table, model.state_dict(), cfg)
+    except ValueError as e:
+        raise UserError(f"{their.model_type}: {e}") from e
+    dtype = str(model.embed.weight.dtype).removeprefix("torch.")
+    head = {"architectures": [their.class_name], "model_type": their.model_type, "torch_dtype": dtype}
+    target = folder.resolve()
+    part, before = (target.with_name(f".{target.name}.{os.getpid()}.{end}") for end in ("part", "before"))
+    part.mkdir(parents=True)
+    try:
+        text = json.dumps(MARK | head | settings | _special_tokens(cfg), indent=2, sort_keys=True)
+        (part / CONFIG).write_text(text + "\n", encoding="utf-8")
+        in_file = {_on_disk(name, their.table): tensor.contiguous() for name, tensor in tensors.items()}
+        save_file(in_file, part / WEIGHTS, metadata={"format": "pt"})
+        if target.exists():
+            target.replace(before)
+        part.replace(target)
+    except BaseException:
+        if before.exists() and not target.exists():
+            before.replace(target)
+        raise
+    finally:
+        for left in (part, before):
+            shutil.rmtree(left, ignore_errors=True)
+    return their
+
+
+def as_theirs(cfg: config.Root, architecture: str | None = None) -> tuple[Architecture, dict[str, Any]]:
+    """The architecture that a settled config is written as, and its settings.
+
+    Raises UserError with what the architecture has no place for; where none was named and none will do, with what the
+    nearest lacks.
+    """
+    if architecture is not None and architecture not in ARCHITECTURES:
+        raise UserError(f"{architecture}: no such architecture." + nearest(architecture, ARCHITECTURES))
+    lacking = dict[str, list[str]]()
+    for name in [architecture] if architecture else ARCHITECTURES:
+        try:
+            return ARCHITECTURES[name], ARCHITECTURES[name].write_config(cfg)
+        except ValueError as e:
+            lacking[name] = str(e).splitlines()
+    closest = min(lacking, key=lambda name: len(lacking[name]))
+    if architecture is None:
+        lacking[closest].insert(0, f"No architecture has a place for all parts; the nearest is {closest}:")
+    raise UserError("\n".join(lacking[closest]))
+
+
+def _special_tokens(cfg: config.Root) -> dict[str, int | None]:
+    """The ids of the Garden World's own words; of another vocabulary nobody here knows them."""
+    names = {"bos_token_id": "<bos>", "eos_token_id": "<eos>", "pad_token_id": "<pad>"}
+    if not isinstance(cfg.data, config.Garden) or cfg.data.vocab_size != settle.GARDEN_VOCAB:
+        return dict.fromkeys(names)
+    from lecture04.data.garden import TOKEN_ID
+
+    return {name: TOKEN_ID[word] for name, word in names.items()}
+
+
+def _refuse_to_overwrite(folder: Path) -> None:
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise UserError(f"{folder}: is no folder.")
+    there = sorted(path.name for path in folder.iterdir())
+    if there and not (there == [CONFIG, WEIGHTS] and _is_ours(folder / CONFIG)):
+        shown = ", ".join(there[:3]) + (", ..." if len(there) > 3 else "")
+        raise UserError(f"{folder}: holds {shown}, which was not written here; name a new or an empty folder.")
+
+
+def _is_ours(file: Path) -> bool:
+    try:
+        said = files.read_json(file)
+    except UserError:
+        return False
+    return said.items() >= MARK.items() and "transformers_version" not in said

@@ -1,0 +1,118 @@
+"""The activations of section 1.1 as curves, in float64 and by autograd; nothing is differentiated by hand but SiLU."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import torch
+from scipy.optimize import brentq
+from torch import Tensor
+
+from lecture04.config import Root
+from lecture04.config.registry import register
+from lecture04.lecture.probes.common import activation, largest
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+GRID = (-5.0, -3.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0, 5.0)
+SWISH = "swish {:g}".format  # by its beta
+CURVES: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": activation("relu"),
+    "gelu": activation("gelu"),
+    "gelu_tanh": activation("gelu_tanh"),
+    "silu": activation("silu"),
+    **{SWISH(beta): activation("swish", beta=beta) for beta in (0.1, 1.0, 10.0)},
+}
+# Those with one minimum, which lies between these two points.
+BRACKETS = {
+    "gelu": (-3.0, -0.1),
+    "gelu_tanh": (-3.0, -0.1),
+    "silu": (-3.0, -0.1),
+    SWISH(0.1): (-30.0, -1.0),
+    SWISH(10): (-0.3, -0.01),
+}
+
+
+def points(low: float, high: float, n: int) -> Tensor:
+    """n points from low to high, float64."""
+    return torch.linspace(low, high, n, dtype=torch.float64)
+
+
+def derivative(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """f'(x) at each point, by autograd."""
+    x = x.detach().requires_grad_()
+    (slope,) = torch.autograd.grad(f(x).sum(), x)
+    return slope
+
+
+def silu_derivative(x: Tensor) -> Tensor:
+    """sigmoid(x) (1 + x (1 - sigmoid(x)))."""
+    s = torch.sigmoid(x)
+    return s * (1 + x * (1 - s))
+
+
+def minimum(name: str) -> tuple[float, float]:
+    """Where a curve is lowest, the root of its derivative, and its value there."""
+
+    def slope(at: float) -> float:
+        return derivative(CURVES[name], torch.tensor([at], dtype=torch.float64)).item()
+
+    x = float(brentq(slope, *BRACKETS[name], xtol=1e-12))  # pyright: ignore[reportArgumentType]
+    return x, CURVES[name](torch.tensor(x, dtype=torch.float64)).item()
+
+
+@register("probe", "activations")
+def activations(cfg: Root) -> pd.DataFrame:
+    """ReLU, GELU, its tanh form, SiLU and Swish: values, derivatives, minima, and Swish's two limits.
+
+    Columns: claim, quantity, function, x, value. Depends on no setting.
+    """
+    rows: list[tuple[str, str, str, float | None, float]] = []
+    grid = torch.tensor(GRID, dtype=torch.float64)
+    for name, f in CURVES.items():
+        for quantity, y in (("value", f(grid)), ("derivative", derivative(f, grid))):
+            rows += [("relu_dead_side", quantity, name, x, v) for x, v in zip(GRID, y.tolist(), strict=True)]
+    for name in BRACKETS:
+        claim = f"{name}_minimum" if name in ("gelu", "silu") else ""
+        rows.append((claim, "minimum", name, *minimum(name)))
+    x = points(-5, 0, 500_001)
+    gap = (CURVES["gelu"](x) - CURVES["gelu_tanh"](x)).abs()
+    rows.append(("gelu_tanh_gap", "largest gap to gelu on [-5, 0]", "gelu_tanh", x[gap.argmax()].item(), largest(gap)))
+    x = points(-5, 5, 10_001)
+    for beta in (0.1, 0.01, 0.001):
+        off = largest(activation("swish", beta=beta)(x) - x / 2)
+        rows.append(("swish_limits", "largest gap to x/2 on [-5, 5]", SWISH(beta), None, off))
+    for beta in (10.0, 100.0, 1000.0):
+        off = largest(activation("swish", beta=beta)(x) - torch.relu(x))
+        rows.append(("swish_limits", "largest gap to relu on [-5, 5]", SWISH(beta), None, off))
+    off = largest(derivative(CURVES["silu"], x) - silu_derivative(x))
+    rows.append(("silu_derivative", "largest gap of the formula to autograd on [-5, 5]", "silu", None, off))
+    return pd.DataFrame(rows, columns=["claim", "quantity", "function", "x", "value"])
+
+
+def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """A grid for values, one for derivatives, and the rest as rows."""
+    frames: dict[str, pd.DataFrame] = {}
+    for quantity, title in (("value", "Values"), ("derivative", "Derivatives (autograd)")):
+        part = table[table.quantity == quantity]
+        frames[title] = part.pivot(index="x", columns="function", values="value")[list(CURVES)].reset_index()
+    rest = ~table.quantity.isin(["value", "derivative"])
+    frames["Minima, gaps and limits"] = table.loc[rest, ["quantity", "function", "x", "value"]]
+    return frames
+
+
+def plot(table: pd.DataFrame) -> "Figure":
+    """Values and derivatives side by side."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 4.2), layout="constrained")
+    x = points(-5, 5, 1001)
+    for axes, title in zip(figure.subplots(1, 2), ("value", "derivative"), strict=True):
+        for name, f in CURVES.items():
+            y = f(x) if title == "value" else derivative(f, x)
+            axes.plot(x.tolist(), y.tolist(), label=name, linestyle="--" if "swish" in name else "-")
+        axes.set(title=title, xlabel="x")
+        axes.grid(alpha=0.3)
+        axes.legend()
+    return figure

@@ -1,0 +1,34 @@
+"""ALiBi in figures (exercise 7): what each head takes off a score for every token of distance."""
+
+import pandas as pd
+import torch
+
+from lecture04 import config
+from lecture04.config.registry import register
+from lecture04.nn.posenc import ALiBi
+
+DISTANCES = (0, 1, 16, 64, 512)
+
+
+@register("probe", "alibi")
+def alibi(cfg: config.Root) -> pd.DataFrame:
+    """ALiBi's slope of each head, and the bias that it makes of a distance.
+
+    Columns: claim, head, quantity ("slope", or "bias at distance d"), value. Depends on model.n_heads; the lecture's
+    is 4.
+    """
+    encoding = ALiBi(config.PosEnc(name="alibi"), cfg.model)
+    far = torch.tensor(DISTANCES)
+    bias_HTS = encoding.bias(far, torch.zeros(1, dtype=torch.long))
+    rows: list[tuple[str, int, str, float]] = []
+    for head, slope in enumerate(encoding.slopes.tolist(), 1):
+        rows.append(("alibi_slopes", head, "slope", slope))
+        biases = bias_HTS[head - 1, :, 0].tolist()
+        rows += [("", head, f"bias at distance {d}", b) for d, b in zip(DISTANCES, biases, strict=True)]
+    return pd.DataFrame(rows, columns=["claim", "head", "quantity", "value"])
+
+
+def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """A row a head."""
+    wide = table.pivot(index="head", columns="quantity", values="value")[table.quantity.unique()]
+    return {"ALiBi's heads": wide.reset_index()}

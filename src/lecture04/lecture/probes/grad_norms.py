@@ -1,0 +1,122 @@
+"""Gradient norms at the first step, by layer (section 2.2; Xiong et al. 2020).
+
+One batch of training documents a seed, causal mean cross-entropy, no clipping. "Layer l" is the gradient of its FFN's
+output matrix, ||dL/dW_2^l||_2 over all entries; "total" that of all parameters together.
+"""
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import torch
+from scipy.stats import t as student
+
+from lecture04 import config
+from lecture04.config.registry import register
+from lecture04.data.batches import Batch, training_batches
+from lecture04.lecture.probes import options
+from lecture04.nn.init import build
+from lecture04.training.loop import batch_loss
+from lecture04.training.run import load_corpus
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+DEPTHS = (2, 6, 12, 24)
+PLACEMENTS = ("pre", "post")
+EVENNESS, TOTAL = "largest / smallest layer", "total"
+
+
+def depths(cfg: config.Root, asked: list[int] | None) -> list[int]:
+    """Those asked for; all four for the standard model, else the model's own."""
+    if asked is not None:
+        return asked
+    return list(DEPTHS) if cfg.model.n_layers == config.Model().n_layers else [cfg.model.n_layers]
+
+
+def norms(cfg: config.Root, batch: Batch) -> dict[str, float]:
+    """Gradient norms of a new model on one batch: of each layer's FFN output matrix, by number from 1, and in total."""
+    model = build(cfg)
+    batch_loss(model, batch).backward()
+    grads = {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
+    layers = [grads[f"blocks.{i}.ffn.down.weight"].norm().item() for i in range(cfg.model.n_layers)]
+    total = torch.nn.utils.get_total_norm(grads.values()).item()
+    return {str(i): norm for i, norm in enumerate(layers, 1)} | {TOTAL: total, EVENNESS: max(layers) / min(layers)}
+
+
+def banded(table: pd.DataFrame) -> pd.DataFrame:
+    """Mean over the seeds and the half-width of its 95 % interval by Student's t, a row for each quantity."""
+    by = table.groupby(["placement", "n_layers", "quantity"], sort=False).value
+    found = by.agg(["mean", "std", "count"]).reset_index()
+    factor = [student.ppf(0.975, n - 1) / math.sqrt(n) for n in found["count"]]
+    return found.assign(half_width=found["std"] * factor).drop(columns=["std", "count"])
+
+
+@register("probe", "grad_norms")
+def grad_norms(cfg: options.ProbeRoot) -> pd.DataFrame:
+    """Gradient norms at initialisation by layer and depth, pre-norm beside post-norm.
+
+    Columns: claim, placement, n_layers, seed, quantity (a layer's number from 1, "total", or the ratio of the largest
+    to the smallest layer), value. All parts but the placement count; probe.n_seeds seeds from `seed` on, each with
+    initial values and a batch of its own, the same for every depth.
+    """
+    wanted = cfg.probe
+    assert isinstance(wanted, options.GradNorms)
+    corpus, rows = load_corpus(cfg), list[tuple[str, str, int, int, str, float]]()
+    for seed in range(cfg.seed, cfg.seed + wanted.n_seeds):
+        batch = next(
+            training_batches(corpus.train, seed=seed, batch_size=cfg.trainer.batch_size, max_len=cfg.data.max_len)
+        )
+        for placement in PLACEMENTS:
+            for n_layers in depths(cfg, wanted.depths):
+                parts = replace(
+                    cfg,
+                    seed=seed,
+                    placement=config.Placement(name=placement),
+                    model=replace(cfg.model, n_layers=n_layers),
+                )
+                for quantity, value in norms(parts, batch).items():
+                    claim = "even_layers" if quantity == EVENNESS else f"{placement}_grads"
+                    rows.append((claim, placement, n_layers, seed, quantity, value))
+    return pd.DataFrame(rows, columns=["claim", "placement", "n_layers", "seed", "quantity", "value"])
+
+
+def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """First and last layer, total and evenness at each depth, with their bands; then every layer of the deepest."""
+    found = banded(table)
+    found["text"] = [f"{m:.3f} ± {h:.3f}" for m, h in zip(found["mean"], found.half_width, strict=True)]
+    n_seeds = table.seed.nunique()
+    last = found[found.quantity == found.n_layers.astype(str)].assign(quantity="last layer")
+    first = found[found.quantity == "1"].assign(quantity="first layer")
+    rest = found[found.quantity.isin([TOTAL, EVENNESS])]
+    wide = pd.concat([first, last, rest]).pivot(index=["placement", "n_layers"], columns="quantity", values="text")
+    wide = wide.loc[list(dict.fromkeys(zip(found.placement, found.n_layers, strict=True)))]
+    summary = wide[["first layer", "last layer", TOTAL, EVENNESS]].reset_index()
+    deepest = found[(found.n_layers == found.n_layers.max()) & ~found.quantity.isin([TOTAL, EVENNESS])]
+    layers = deepest.pivot(index="quantity", columns="placement", values="text")
+    layers = layers.loc[deepest.quantity.unique(), deepest.placement.unique()].reset_index(names="layer")
+    return {
+        f"Gradient norms at initialisation, mean over {n_seeds} seeds ± 95 %": summary,
+        f"FFN output matrices at depth {found.n_layers.max()}": layers,
+    }
+
+
+def plot(table: pd.DataFrame) -> "Figure":
+    """By layer, a line and its band for each depth; pre-norm and post-norm side by side on one scale."""
+    from matplotlib import colormaps
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 4.2), layout="constrained")
+    n_lines = table.n_layers.nunique()
+    found = banded(table.loc[~table.quantity.isin([TOTAL, EVENNESS])])
+    for axes, placement in zip(figure.subplots(1, len(PLACEMENTS), sharey=True), PLACEMENTS, strict=True):
+        for i, (n_layers, line) in enumerate(found[found.placement == placement].groupby("n_layers")):
+            x, mean, half = line.quantity.astype(int), line["mean"], line.half_width
+            color = colormaps["viridis"](0.85 * i / max(1, n_lines - 1))  # in order, for the colour-blind and in grey
+            axes.plot(x, mean, marker=".", color=color, label=f"{n_layers} layers")
+            axes.fill_between(x, mean - half, mean + half, color=color, alpha=0.2)
+        axes.set(title=f"{placement}-norm", xlabel="layer", ylabel="gradient norm of the FFN output matrix")
+        axes.grid(alpha=0.3)
+        axes.legend()
+    return figure

@@ -1,0 +1,71 @@
+"""What the norms of section 2.4 do not see. Shapes: B rows, D width."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from lecture04 import config
+from lecture04.config import sizes as counts
+from lecture04.config.registry import lookup, names, register
+from lecture04.lecture.probes.common import largest
+
+Rows = list[tuple[str, str, str, float]]
+
+
+def sample_BD() -> Tensor:
+    """The lecture's input: 8 rows of 10 numbers of unit variance, from torch's seed 0."""
+    return torch.randn(8, 10, generator=torch.Generator().manual_seed(0))
+
+
+def new(name: str, eps: float, width: int) -> nn.Module:
+    """A norm as it starts."""
+    return lookup("norm", name)(config.Norm(name=name, eps=eps), width)
+
+
+def change(f: Callable[[Tensor], Tensor], x: Tensor, moved: Tensor) -> float:
+    """max |f(moved) - f(x)|."""
+    return largest(f(moved) - f(x))
+
+
+def n_norm_params(cfg: config.Root, name: str) -> int:
+    """Parameters of all norms of the config's model, were they of this kind."""
+    return counts.norm_params(replace(cfg, norm=replace(cfg.norm, name=name)))
+
+
+@register("probe", "norm_invariance")
+def norm_invariance(cfg: config.Root) -> pd.DataFrame:
+    """Which changes of its input a norm does not see: all scales; LayerNorm all shifts as well.
+
+    Columns: claim, quantity, norm, value. Depends on norm.eps, and for the counts on the model.
+    """
+    x, eps = sample_BD(), cfg.norm.eps
+    rows: Rows = []
+    for name in names("norm"):
+        f = new(name, eps, x.shape[-1])
+        rows.append(("norm_scale", "max |f(3x) - f(x)|", name, change(f, x, 3 * x)))
+        rows.append(("norm_shift", "max |f(x + 5) - f(x)|", name, change(f, x, x + 5)))
+    rms, layer = new("rmsnorm", eps, x.shape[-1]), new("layernorm", eps, x.shape[-1])
+    torchs, formula = nn.RMSNorm(x.shape[-1], eps=eps), x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps)
+    centred = x - x.mean(-1, keepdim=True)
+    rows += [
+        ("rms_reference", "max |ours - torch.nn.RMSNorm|", "rmsnorm", largest(rms(x) - torchs(x))),
+        ("rms_reference", "max |ours - x rsqrt(mean(x^2) + eps)|", "rmsnorm", largest(rms(x) - formula)),
+        ("rms_centred", "max |rmsnorm - layernorm| on rows of mean 0", "both", largest(rms(centred) - layer(centred))),
+    ]
+    for name in ("layernorm", "rmsnorm"):
+        module = new(name, eps, cfg.model.d_model)
+        at_one_place = sum(p.numel() for p in module.parameters())
+        rows.append(("rms_params", f"parameters at one place, d_model {cfg.model.d_model}", name, at_one_place))
+        rows.append(("rms_params", "parameters of all norms of the model", name, n_norm_params(cfg, name)))
+        for role, p in module.named_parameters():
+            rows.append(("rms_params", f"initial {role}", name, p.mean().item()))
+    return pd.DataFrame(rows, columns=["claim", "quantity", "norm", "value"])
+
+
+def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The norms side by side."""
+    wide = table.pivot(index="quantity", columns="norm", values="value").loc[table.quantity.unique()]
+    return {"Norms": wide.reset_index()}

@@ -1,0 +1,48 @@
+"""Attention alone does not see order (section 4.1). In float64."""
+
+from dataclasses import replace
+
+import pandas as pd
+import torch
+
+from lecture04 import config
+from lecture04.config.registry import names, register
+from lecture04.lecture.probes.common import largest, with_posenc, words
+from lecture04.nn.init import build
+
+N_TOKENS = 24
+
+
+def permuted_gap(cfg: config.Root) -> float:
+    """max |f(P x) - P f(x)| for one permutation P of the tokens; both are 0 to rounding where f is blind to order."""
+    model = build(cfg).double()
+    tokens_BT = words(cfg, 2, N_TOKENS)
+    order = torch.randperm(N_TOKENS, generator=torch.Generator().manual_seed(cfg.seed))
+    with torch.no_grad():
+        return largest(model(tokens_BT[:, order]) - model(tokens_BT)[:, order])
+
+
+@register("probe", "order_blind")
+def order_blind(cfg: config.Root) -> pd.DataFrame:
+    """What permuting the input changes beyond permuting the output: nothing without positions and causal mask.
+
+    Columns: claim, posenc, causal, value: max |f(Px) - P f(x)| of the logits at initial values. An encoding that
+    knows only what came before (T5's buckets) has no row without the mask.
+    """
+    rows: list[tuple[str, str, bool, float]] = []
+    for name in names("posenc"):
+        for causal in (False, True):
+            parts = replace(cfg, attention=replace(cfg.attention, causal=causal))
+            try:
+                parts = with_posenc(parts, name)
+            except ValueError:
+                continue
+            rows.append(("order_blind", name, causal, permuted_gap(parts)))
+    return pd.DataFrame(rows, columns=["claim", "posenc", "causal", "value"])
+
+
+def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """With and without the causal mask side by side."""
+    wide = table.pivot(index="posenc", columns="causal", values="value").loc[table.posenc.unique()]
+    wide = wide.rename(columns={False: "all tokens seen", True: "causal mask"})
+    return {"max |f(Px) - P f(x)| of the logits": wide.reset_index()}

@@ -1,0 +1,74 @@
+"""What moves when every position is moved by the same number (sections 4.3 and 4.4). In float64.
+
+Shapes: T queries, S keys, H heads, K d_head.
+"""
+
+from dataclasses import replace
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from lecture04.config.registry import names, register
+from lecture04.lecture.probes import options
+from lecture04.lecture.probes.common import largest, with_attention, with_posenc, words
+from lecture04.nn.block import Block
+from lecture04.nn.init import build
+from lecture04.nn.model import LanguageModel
+
+
+def first_scores(model: LanguageModel, tokens_BT: Tensor, pos_T: Tensor) -> Tensor:
+    """What enters the first layer's softmax, scores_BHTS, without its norm; 0 where a query may not look."""
+    block = model.blocks[0]
+    assert isinstance(block, Block)
+    attention = block.attention
+    x_BTD = model.posenc.embed(model.embed(tokens_BT) * model.embed_scale, pos_T)
+    rotation = model.posenc.rotation(pos_T)
+    q_BHTK = model.posenc.rotate(attention.heads(attention.q(x_BTD)), rotation)
+    k_BHSK = model.posenc.rotate(attention.heads(attention.k(x_BTD)), rotation)
+    scores_BHTS = q_BHTK @ k_BHSK.mT
+    if attention.relative is not None:
+        scores_BHTS = scores_BHTS + attention.relative.score(q_BHTK, attention.relative.index(pos_T, pos_T))
+    scores_BHTS = attention.scale * scores_BHTS
+    bias = model.posenc.bias(pos_T, pos_T)
+    return (scores_BHTS if bias is None else scores_BHTS + bias).tril()
+
+
+@register("probe", "position_shift")
+def position_shift(cfg: options.ProbeRoot) -> pd.DataFrame:
+    """What a constant shift of positions changes, for every encoding: nothing where distances count.
+
+    Columns: claim, posenc, quantity, value: the largest change of the first layer's scores and of the model's logits
+    when probe.shift is added to every position, and their own largest value. Multi-head attention; all other parts of
+    the model count. Weights are at their initial values.
+    """
+    wanted = cfg.probe
+    assert isinstance(wanted, options.PositionShift)
+    rows: list[tuple[str, str, float]] = []
+    tokens_BT, pos_T = words(cfg, 2, wanted.n_tokens), torch.arange(wanted.n_tokens)
+    # A learned table must reach as far as the shift.
+    longer = replace(cfg.data, max_len=max(cfg.data.max_len, wanted.n_tokens + wanted.shift))
+    parts = with_attention(replace(cfg, data=longer), "mha")
+    for name in names("posenc"):
+        model = build(with_posenc(parts, name)).double()
+        with torch.no_grad():
+            scores = [first_scores(model, tokens_BT, pos_T + by) for by in (0, wanted.shift)]
+            logits = [model(tokens_BT, pos_T + by) for by in (0, wanted.shift)]
+        for quantity, (before, after) in (("scores", scores), ("logits", logits)):
+            rows.append((name, f"change of {quantity}", largest(after - before)))
+            rows.append((name, f"largest of {quantity}", largest(before)))
+    table = pd.DataFrame(rows, columns=["posenc", "quantity", "value"])
+    table.insert(0, "claim", "shift_invariance")
+    return table
+
+
+def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """A row for each encoding."""
+    wide = table.pivot(index="posenc", columns="quantity", values="value")
+    wide = wide.loc[table.posenc.unique(), table.quantity.unique()].reset_index()
+    return {"All positions moved by a constant": wide.assign(depends=distances_or_places(wide))}
+
+
+def distances_or_places(wide: pd.DataFrame) -> list[str]:
+    """What an encoding's scores depend on; rounding in float64 is far below 1e-9."""
+    return ["distances" if change < 1e-9 else "places" for change in wide["change of scores"]]

@@ -1,0 +1,136 @@
+"""RoPE in figures (section 4.4, exercises 4 and 9), from the encodings that models use.
+
+Shapes: N positions, K d_head. The lecture's q and k are 16 numbers each from torch's seed 0.
+"""
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from lecture04 import config
+from lecture04.config.registry import register
+from lecture04.lecture.probes.common import largest
+from lecture04.nn.posenc import Sinusoidal
+from lecture04.nn.rope import HalfRoPE, RoPE
+
+Rows = list[tuple[str, str, str, float]]
+PAIRS = ((3, 1), (10, 8), (100, 98), (1000, 998))
+DISTANCES = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+WIDTH = 16
+
+
+def encoding(kind: type[RoPE], base: float, width: int = WIDTH) -> RoPE:
+    """A RoPE of one head that is so wide."""
+    return kind(config.Rope(name="rope", base=base), config.Model(d_model=width, n_heads=1))
+
+
+def turned(rope: RoPE, x_NK: Tensor, pos_N: Tensor) -> Tensor:
+    """Row n of x_NK turned to position pos_N[n]."""
+    return rope.rotate(x_NK[None, None], rope.rotation(pos_N))[0, 0]
+
+
+def at(rope: RoPE, x_K: Tensor, pos: int) -> Tensor:
+    """One vector turned to a position."""
+    return turned(rope, x_K[None], torch.tensor([pos]))[0]
+
+
+def matrix(rope: RoPE, pos: int) -> Tensor:
+    """R_pos, whose columns are the turned unit vectors, in float64."""
+    eye = torch.eye(rope.width, dtype=torch.float64)
+    return turned(rope, eye, torch.full((rope.width,), pos)).T
+
+
+def query_and_key() -> tuple[Tensor, Tensor]:
+    """The lecture's q_K and k_K."""
+    g = torch.Generator().manual_seed(0)
+    return torch.randn(WIDTH, generator=g), torch.randn(WIDTH, generator=g)
+
+
+def scores(base: float) -> Rows:
+    """The same q and k two positions apart: RoPE's score does not move, the additive sinusoids' does."""
+    q, k = query_and_key()
+    rope = encoding(RoPE, base)
+    waves = Sinusoidal(config.PosEnc(name="sinusoidal"), config.Model(d_model=WIDTH))
+    rows: Rows = []
+    for pair in PAIRS:
+        m, n = pair
+        q_added, k_added = waves.embed(torch.stack([q, k])[None], torch.tensor(pair))[0]
+        rows.append(
+            ("rope_relative", "score with RoPE", f"q at {m}, k at {n}", (at(rope, q, m) @ at(rope, k, n)).item())
+        )
+        rows.append(
+            ("additive_absolute", "score with sinusoids added", f"q at {m}, k at {n}", (q_added @ k_added).item())
+        )
+    rows += [("rope_length", "|R_m q|", f"m = {m}", at(rope, q, m).norm().item()) for m in (0, 3, 10, 100, 1000)]
+    return rows
+
+
+def rotations(base: float) -> Rows:
+    """R_a^T R_b = R_(b - a); what turning the values as well would do; whose frequencies they are."""
+    rope = encoding(RoPE, base)
+    pairs = ((0, 5), (3, 1), (7, 40), (100, 98))
+    gap = max(largest(matrix(rope, a).T @ matrix(rope, b) - matrix(rope, b - a)) for a, b in pairs)
+    g = torch.Generator().manual_seed(1)
+    q_NK, k_NK, v_NK = torch.randn(3, 8, WIDTH, generator=g, dtype=torch.float64)
+
+    def attended(shift: int, *, values: bool) -> Tensor:
+        pos = torch.arange(8) + shift
+        weights_NN = (turned(rope, q_NK, pos) @ turned(rope, k_NK, pos).T / WIDTH**0.5).softmax(-1)
+        return weights_NN @ (turned(rope, v_NK, pos) if values else v_NK)
+
+    moved = {values: largest(attended(50, values=values) - attended(0, values=values)) for values in (False, True)}
+    pos = torch.arange(100)
+    cos, sin = rope.rotation(pos)[:, 0]
+    waves = Sinusoidal(config.PosEnc(name="sinusoidal"), config.Model(d_model=WIDTH))
+    added = waves.embed(torch.zeros(1, 100, WIDTH, dtype=torch.float64), pos)[0]
+    off = largest(torch.stack([sin, cos], dim=-1).flatten(1) - added)
+    claim = "rope_rotations"
+    return [
+        (claim, "max |R_a^T R_b - R_(b-a)|", f"{len(pairs)} pairs a, b", gap),
+        (claim, "change of the output when all positions move by 50", "q and k turned", moved[False]),
+        (claim, "change of the output when all positions move by 50", "q, k and v turned", moved[True]),
+        (claim, "parameters", "", sum(p.numel() for p in rope.parameters())),
+        (claim, "max |cos, sin of the angles - the sinusoidal encoding|", "100 positions", off),
+    ]
+
+
+def decay(base: float) -> Rows:
+    """q = k = (1, ..., 1) of 64 dimensions: sum_i 2 cos(distance theta_i)."""
+    rope, ones = encoding(RoPE, base, 64), torch.ones(64)
+    return [
+        ("rope_decay", "score of ones with ones, 64 wide", f"distance {d}", (at(rope, ones, d) @ ones).item())
+        for d in DISTANCES
+    ]
+
+
+def layouts(base: float) -> Rows:
+    """Even dimensions first, then odd ones: after this permutation the half-split layout is the interleaved one."""
+    q, k = query_and_key()
+    pairs_side_by_side, halves = encoding(RoPE, base), encoding(HalfRoPE, base)
+    permutation = torch.cat([torch.arange(0, WIDTH, 2), torch.arange(1, WIDTH, 2)])
+    gaps, unpermuted = [], []
+    for m, n in PAIRS:
+        score = at(pairs_side_by_side, q, m) @ at(pairs_side_by_side, k, n)
+        gaps.append(largest(score - at(halves, q[permutation], m) @ at(halves, k[permutation], n)))
+        unpermuted.append(largest(score - at(halves, q, m) @ at(halves, k, n)))
+    return [
+        ("rope_layouts", "max |interleaved - half-split score|", "dimensions permuted", max(gaps)),
+        ("rope_layouts", "max |interleaved - half-split score|", "not permuted", max(unpermuted)),
+    ]
+
+
+@register("probe", "rope")
+def rope(cfg: config.Root) -> pd.DataFrame:
+    """What RoPE does to scores: distance alone counts, length is kept, far ones fade; its two layouts are one.
+
+    Columns: claim, quantity, case, value. posenc.base counts where posenc=rope or rope_half is chosen.
+    """
+    base = cfg.posenc.base if isinstance(cfg.posenc, config.Rope) else config.Rope().base
+    rows = scores(base) + rotations(base) + decay(base) + layouts(base)
+    return pd.DataFrame(rows, columns=["claim", "quantity", "case", "value"])
+
+
+def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The rows, those of one quantity together."""
+    together = table.sort_values("quantity", key=lambda q: q.map(list(q.unique()).index), kind="stable")
+    return {"RoPE": together.loc[:, ["quantity", "case", "value"]]}

@@ -1,0 +1,82 @@
+"""How silent the FFN's hidden layers of trained models are (section 1.4, exercise 6).
+
+ReLU's zeros are its own. Those of a smooth activation are rounding: GELU's x Phi(x) is 0 in float32 below about -5.5.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import pandas as pd
+
+from lecture04 import config
+from lecture04.config.registry import register
+from lecture04.lecture.probes import options
+from lecture04.lecture.probes.common import trained
+from lecture04.lecture.probes.finished import Run, of_table
+from lecture04.training.activity import activity
+from lecture04.training.run import load_corpus
+
+ZEROS, NEVER, D_FF, PPL = "share of exact zeros", "units never active", "d_ff", "test ppl"
+HIGH_LR = "relu_high_lr"
+# The rows of sweeps/ffn that a claim is about, by their activation.
+CLAIMED = {ZEROS: ("relu_sparsity", ("relu", "gelu", "silu")), NEVER: ("no_dead_units", ("relu",))}
+
+Row = tuple[str, str, int, int | None, str, float]
+
+
+def claim(cfg: config.Root, sweep: str, quantity: str) -> str:
+    """The claim that a figure of a run answers; empty for none."""
+    if sweep == HIGH_LR:
+        return HIGH_LR if quantity != ZEROS else ""
+    name, activations = CLAIMED.get(quantity, ("", ()))
+    return name if sweep == "ffn" and cfg.ffn.name in activations else ""
+
+
+def of_run(run: Run, corpus: Any, n_docs: int) -> Iterator[tuple[int, str, float]]:
+    """(layer, quantity, value) of one run; layers count from 1."""
+    batches = corpus.layout.evaluation(corpus.val.first(n_docs))
+    for found in activity(trained(run), batches):
+        yield found.layer + 1, ZEROS, found.zeros
+        yield found.layer + 1, NEVER, found.dead
+        yield found.layer + 1, D_FF, found.d_ff
+
+
+@register("probe", "sparsity")
+def sparsity(cfg: options.ProbeRoot) -> pd.DataFrame:
+    """How much of the FFN's hidden layers of trained runs is exactly zero, and which units never fire.
+
+    Columns: claim, row, seed, layer, quantity, value: for every run of the table probe.sweep and each of its layers the
+    share of exact zeros among what enters the down-projection, the units that are 0 at every token, and d_ff, over the
+    predicted tokens of the first probe.n_docs validation documents. Test perplexity, where the run was evaluated, has
+    no layer. Raises UserError where the table or one of its runs is not there.
+    """
+    wanted = cfg.probe
+    assert isinstance(wanted, options.Sparsity)
+    runs = of_table(cfg, wanted.sweep)
+    corpora = cache(lambda data: load_corpus(next(run.cfg for run in runs if repr(run.cfg.data) == data)))
+    rows: list[Row] = []
+    for run in runs:
+        for layer, quantity, value in of_run(run, corpora(repr(run.cfg.data)), wanted.n_docs):
+            rows.append((claim(run.cfg, wanted.sweep, quantity), run.row, run.seed, layer, quantity, value))
+        if (ppl := run.record.metrics(run.evaluation).get("test/ppl")) is not None:
+            rows.append((claim(run.cfg, wanted.sweep, PPL), run.row, run.seed, None, PPL, ppl))
+    table = pd.DataFrame(rows, columns=["claim", "row", "seed", "layer", "quantity", "value"])
+    return table.astype({"layer": "Int64"})
+
+
+def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Mean and range over the seeds, a line a row and layer; and the test perplexities."""
+    frames: dict[str, pd.DataFrame] = {}
+    for quantity in (ZEROS, NEVER, PPL):
+        lines = table[table.quantity == quantity]
+        if not len(lines):
+            continue
+        keys = ["row", "layer"] if quantity != PPL else ["row"]
+        found = lines.groupby(keys, sort=False).value.agg(["mean", "min", "max", "count"])
+        found = found.rename(columns={"min": "lowest", "max": "highest", "count": "seeds"}).reset_index()
+        if quantity == NEVER:
+            widths = table[table.quantity == D_FF].groupby(keys, sort=False).value.max().rename("of")
+            found = found.merge(widths.reset_index())
+        frames[quantity.capitalize()] = found
+    return frames

@@ -1,0 +1,29 @@
+"""Which distances share a scalar in T5's position bias (section 4.3)."""
+
+import pandas as pd
+import torch
+
+from lecture04 import config
+from lecture04.config.registry import register
+from lecture04.nn.posenc import T5
+
+
+@register("probe", "t5_buckets")
+def t5_buckets(cfg: config.Root) -> pd.DataFrame:
+    """Which distances share a bucket of T5's position bias: near ones have their own, far ones share.
+
+    Columns: claim, distance, bucket, from 0 to twice the farthest. posenc.n_buckets and posenc.max_distance count where
+    posenc=t5 is chosen.
+    """
+    options = cfg.posenc if isinstance(cfg.posenc, config.T5) else config.T5(name="t5")
+    distance = torch.arange(2 * options.max_distance + 1)
+    bucket = T5(options, cfg.model).bucket(distance)
+    return pd.DataFrame({"claim": "t5_buckets", "distance": distance.numpy(), "bucket": bucket.numpy()})
+
+
+def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """A row a bucket: the distances from and to which it holds."""
+    grouped = table.groupby("bucket").distance.agg(["min", "max"]).reset_index()
+    grouped = grouped.astype(object)
+    grouped.loc[grouped.index[-1], "max"] = "and beyond"
+    return {"Distances of each bucket": grouped.rename(columns={"min": "from", "max": "to"})}

@@ -1,0 +1,44 @@
+"""What a model without context reaches on the corpus, and the bounds on either side (section 2.3)."""
+
+import math
+
+import pandas as pd
+
+from lecture04 import config
+from lecture04.config.registry import register
+from lecture04.data.corpus import SPLIT_SEEDS
+from lecture04.training.run import load_corpus
+
+Row = tuple[str, str, str, str, float]
+
+
+@register("probe", "unigram")
+def unigram(cfg: config.Root) -> pd.DataFrame:
+    """The unigram model's perplexity on every split, between the uniform one's and the true distribution's.
+
+    Columns: claim, split, model, quantity (nats a predicted token, perplexity), value. The unigram model has the
+    training split's word frequencies, one added to each count; the uniform one gives every word of the vocabulary the
+    same probability, also <pad> and <bos>, which are never predicted; the true one is the corpus's own generator.
+    """
+    corpus = load_corpus(cfg)
+    rows: list[Row] = []
+    for split in SPLIT_SEEDS:
+        nll = {
+            "uniform": math.log(len(corpus.vocab)),
+            "unigram": corpus.unigram_nll(split),
+            "true": corpus.true_nll(split),
+        }
+        for model, nats in nll.items():
+            claim = "unigram" if (split, model) == ("val", "unigram") else ""
+            rows.append(("", split, model, "nats", nats))
+            rows.append((claim, split, model, "perplexity", math.exp(nats)))
+    return pd.DataFrame(rows, columns=["claim", "split", "model", "quantity", "value"])
+
+
+def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """A table of nats and one of perplexities, a row a split."""
+    frames = {}
+    for quantity, title in (("perplexity", "Perplexity"), ("nats", "Nats a predicted token")):
+        wide = table[table.quantity == quantity].pivot(index="split", columns="model", values="value")
+        frames[title] = wide.loc[table.split.unique(), table.model.unique()].reset_index()
+    return frames

@@ -1,0 +1,139 @@
+"""The Garden World in figures (sections 0.3, 1.3 and 4.5), and on which tokens trained models lose to the truth.
+
+A pairing is (given, token): the word that a token was drawn for, and the token (see `data.corpus.Split.given`). It is
+that of the derivation which made the document; where another derivation gives the same words, its pairing may be
+another one. A pairing is seen where it occurs in the training split.
+
+Shapes: N tokens of a split's flat arrays.
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from lecture04 import config
+from lecture04.config.registry import register
+from lecture04.data.corpus import SPLIT_SEEDS, Corpus, Split
+from lecture04.lecture.probes.common import trained
+from lecture04.lecture.probes.finished import of_config, sweep_command
+from lecture04.training.evaluate import token_nll
+from lecture04.training.run import load_corpus
+
+CORPUS, EXCESS = "corpus", "excess on test"
+NONE = "no pairing"
+# How often a pairing was seen in training: from so many times on.
+BUCKETS = {"never seen": 0, "seen 1-2 times": 1, "seen 3-10 times": 3, "seen 11-100 times": 11, "seen more often": 101}
+TOKENS, SHARE, MEAN = "tokens", "share of excess", "mean excess"
+
+Row = tuple[str, str, int | None, str, str, float]
+
+
+def accounted(cfg: config.Root, corpus: Corpus) -> Iterator[Row]:
+    """What the corpus is, split by split: documents, lengths, entropy, pronouns."""
+    yield "", CORPUS, None, "all", "words of the vocabulary", len(corpus.vocab)
+    for name in SPLIT_SEEDS:
+        split: Split = getattr(corpus, name)
+        lengths = np.diff(split.offsets) - 1
+        nats = corpus.true_nll(name)
+        figures = {
+            "documents": split.n_docs,
+            "predicted tokens": split.n_predicted,
+            "mean tokens": lengths.mean(),
+            "median tokens": np.median(lengths),
+            "longest": lengths.max(),
+            "true nats": nats,
+            "true perplexity": np.exp(nats),
+            "possessives": (split.subject_distance > 0).sum(),
+            "far possessives": (split.subject_distance > cfg.eval.window).sum(),
+        }
+        claims = {"mean tokens": "doc_length"} | ({"true perplexity": "floor"} if name == "test" else {})
+        for quantity, value in figures.items():
+            yield claims.get(quantity, ""), CORPUS, None, name, quantity, float(value)
+
+
+def times_seen(split: Split, training: Split, n_words: int) -> np.ndarray:
+    """How often each token's pairing occurs in the training split, int64 [N]; -1 where there is no pairing."""
+    assert split.given is not None
+    assert training.given is not None
+
+    def pairings(s: Split, given: np.ndarray) -> np.ndarray:
+        return given.astype(np.int64) * n_words + s.tokens
+
+    count = np.bincount(pairings(training, training.given)[training.given >= 0], minlength=n_words**2)
+    has_one = split.given >= 0
+    return np.where(has_one, count[np.where(has_one, pairings(split, split.given), 0)], -1)
+
+
+def by_times_seen(excess_N: np.ndarray, seen_N: np.ndarray) -> dict[str, tuple[int, float]]:
+    """{bucket: (number of tokens, sum of their excess)}, over tokens that are predicted."""
+    place_N = np.where(seen_N < 0, len(BUCKETS), np.digitize(seen_N, list(BUCKETS.values())) - 1)
+    count = np.bincount(place_N, minlength=len(BUCKETS) + 1)
+    total = np.bincount(place_N, excess_N, minlength=len(BUCKETS) + 1)
+    return {name: (int(n), float(nats)) for name, n, nats in zip((*BUCKETS, NONE), count, total, strict=True)}
+
+
+def excess(cfg: config.Root, corpus: Corpus) -> Iterator[Row]:
+    """The excess of the config's finished runs on test, by how often a token's pairing was seen; a seed at a time."""
+    test = corpus.test
+    seen_N = times_seen(test, corpus.train, len(corpus.vocab))[test.predicted]
+    for run in of_config(cfg):
+        nll_N, _ = token_nll(trained(run), test, corpus.layout)
+        excess_N = (nll_N + test.log_prob)[test.predicted]
+        whole = excess_N.sum()
+        for bucket, (n, nats) in by_times_seen(excess_N, seen_N).items():
+            claim = "unseen_pairs" if bucket == "never seen" else ""
+            yield claim, EXCESS, run.seed, bucket, TOKENS, n
+            yield claim, EXCESS, run.seed, bucket, SHARE, nats / whole
+            yield claim, EXCESS, run.seed, bucket, MEAN, nats / n if n else np.nan
+        yield "", EXCESS, run.seed, "all", TOKENS, len(excess_N)
+        yield "", EXCESS, run.seed, "all", MEAN, whole / len(excess_N)
+
+
+@register("probe", "world")
+def world(cfg: config.Root) -> pd.DataFrame:
+    """The Garden World in figures, and on which word pairings trained models lose to the true distribution.
+
+    Columns: claim, part, seed, case, quantity, value. Lengths count predicted tokens, <eos> among them; a possessive is
+    far where its subject stands more than eval.window tokens back. The excess of a token is the model's NLL less the
+    true one, in nats; where a model gives a word more than the truth does it is negative, so that a share can lie
+    outside 0 to 1. It is taken of every finished run of the config, whatever its seed; where there are none, the part
+    is left out and stderr says what makes them.
+    """
+    corpus = load_corpus(cfg)
+    rows = [*accounted(cfg, corpus), *excess(cfg, corpus)]
+    if not any(part == EXCESS for _, part, *_ in rows):
+        command = sweep_command(Path(cfg.paths.outputs), "norm")
+        print(
+            f"Where the excess falls needs finished runs of this config; for the standard one: {command}",
+            file=sys.stderr,
+        )
+    table = pd.DataFrame(rows, columns=["claim", "part", "seed", "case", "quantity", "value"])
+    return table.astype({"seed": "Int64"})
+
+
+def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The corpus, a column a split; and the excess, a row a bucket with the mean and range over seeds."""
+    corpus = table[(table.part == CORPUS) & (table.case != "all")]
+    wide = corpus.pivot(index="quantity", columns="case", values="value")
+    frames = {
+        f"The corpus: {int(table.value.iloc[0])} words": wide.loc[
+            corpus.quantity.unique(), corpus.case.unique()
+        ].reset_index()
+    }
+    lines = table[table.part == EXCESS]
+    if len(lines):
+        lines = lines.groupby(["case", "quantity"], sort=False).value.agg(["mean", "min", "max"]).unstack("quantity")
+        cases = [*BUCKETS, NONE, "all"]
+        found = pd.DataFrame({"pairing": cases, "tokens": lines["mean"][TOKENS][cases].to_numpy()})
+        for quantity in (SHARE, MEAN):
+            for how in ("mean", "min", "max"):
+                label = {"mean": quantity, "min": "lowest", "max": "highest"}[how]
+                found[label if how == "mean" else f"{label} {quantity.split()[0]}"] = lines[how][quantity][
+                    cases
+                ].to_numpy()
+        seeds = ", ".join(map(str, table.seed.dropna().unique()))
+        frames[f"Excess on test, nats a token, by how often the pairing was seen in training (seeds {seeds})"] = found
+    return frames

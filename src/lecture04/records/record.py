@@ -1,0 +1,219 @@
+"""A run on disk: one folder, looked up by the run's fingerprint. No torch is imported.
+
+    config.yaml              the settled config
+    metrics.jsonl            the curves, a line each time something is measured; the truth, dashboards mirror it
+    checkpoint.safetensors   the parameters at the end
+    summary.json             how the training ended; written last, whole, by rename
+    evals/KEY.json           an evaluation of the checkpoint, each under a key of its own
+    train.log                the log, with the traceback of a failure
+
+A run without a summary was interrupted. Training's own outcome is written before the evaluation starts, so that a
+failing metric loses no training.
+"""
+
+import json
+import logging
+import math
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import yaml
+from filelock import FileLock, Timeout
+
+from lecture04.config import Reuse, Root
+from lecture04.records.identity import as_recorded, fingerprint, run_name
+
+log = logging.getLogger(__name__)
+
+
+class Status(StrEnum):
+    """How far a run has come. Finished and diverged are results; failed and missing are tried again."""
+
+    finished = "finished"
+    diverged = "diverged"
+    failed = "failed"
+    missing = "missing"
+
+    @property
+    def is_result(self) -> bool:
+        """Whether nothing is left to train."""
+        return self in (Status.finished, Status.diverged)
+
+
+@dataclass(frozen=True)
+class Record:
+    """A run's folder, which need not be there yet."""
+
+    folder: Path
+
+    def summary(self) -> dict[str, Any]:
+        """How the training ended; empty where it has not ended."""
+        return read_json(self.folder / "summary.json", _is_summary) or {}
+
+    def status(self) -> Status:
+        """What the summary says; missing where there is none."""
+        return Status(self.summary().get("status", Status.missing))
+
+    def evaluation(self, key: str) -> dict[str, Any]:
+        """The evaluation under a key: {"metrics": ...} or {"error": ...}; empty where it was not made."""
+        return read_json(self.folder / "evals" / f"{key}.json", _is_evaluation) or {}
+
+    def is_complete(self, key: str) -> bool:
+        """Whether there is nothing to do: trained, and evaluated under this key."""
+        return self.status().is_result and "metrics" in self.evaluation(key)
+
+    def metrics(self, key: str) -> dict[str, float]:
+        """Everything measured of a result, by name: training's figures and the evaluation's, NaN where not finite."""
+        found = self.summary().get("metrics", {}) | self.evaluation(key).get("metrics", {})
+        return {name: math.nan if value is None else value for name, value in found.items()}
+
+    def error(self, key: str) -> str | None:
+        """Why the run, or its evaluation, failed; None where it did not."""
+        return self.summary().get("error") or self.evaluation(key).get("error")
+
+    def has_begun(self) -> bool:
+        """Whether a job has started on the run."""
+        return (self.folder / "config.yaml").exists()
+
+    def last_step(self) -> int:
+        """The last step in metrics.jsonl; 0 before the first. A line that is being written does not count."""
+        try:
+            with open(self.folder / "metrics.jsonl", "rb") as file:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))
+                lines = file.read().split(b"\n")[:-1]
+        except FileNotFoundError:
+            return 0
+        return json.loads(lines[-1])["step"] if lines else 0
+
+    def logged(self, name: str) -> dict[float, float]:
+        """{step: value} of a quantity of metrics.jsonl; what is not finite, and a line that is torn, do not count."""
+        path = self.folder / "metrics.jsonl"
+        found: dict[float, float] = {}
+        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+            try:
+                measured = json.loads(line)
+            except ValueError:
+                continue
+            if measured.get(name) is not None:
+                found[measured["step"]] = measured[name]
+        return found
+
+    def lock(self) -> FileLock:
+        """One process at a time may work on a run; a killed one lets go."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        return FileLock(self.folder / ".lock")
+
+    def start(self, cfg: Root, command: str) -> None:
+        """Make the folder ready for a settled config, without what an earlier try left."""
+        self._clear()
+        text = f"# {command}\n" + yaml.safe_dump(as_recorded(cfg), sort_keys=False)
+        write_whole(self.folder / "config.yaml", text)
+
+    def forget_failure(self, key: str) -> None:
+        """Take away what a failed or interrupted try left, unless somebody is at work on it; results stay."""
+        try:
+            with self.lock().acquire(timeout=0):
+                if not self.status().is_result:
+                    self._clear()
+                elif self.evaluation(key).get("error"):
+                    (self.folder / "evals" / f"{key}.json").unlink()
+        except Timeout:
+            log.info("%s is being worked on elsewhere.", self.folder)
+
+    def give_up(self, cfg: Root, key: str, error: str) -> None:
+        """Write down that a run has no outcome, from outside of it."""
+        if self.status().is_result:
+            self.write_evaluation(key, {"error": f"evaluation: {error}"})
+        else:
+            self.finish(Status.failed, cfg, "", error=error)
+
+    def _clear(self) -> None:
+        for leftover in ("config.yaml", "metrics.jsonl", "summary.json", "checkpoint.safetensors"):
+            (self.folder / leftover).unlink(missing_ok=True)
+
+    def append(self, row: dict[str, float]) -> None:
+        """One more line of metrics.jsonl."""
+        with open(self.folder / "metrics.jsonl", "a", encoding="utf-8") as file:
+            file.write(json.dumps(finite(row)) + "\n")
+
+    def finish(self, status: Status, cfg: Root, command: str, **facts: Any) -> None:
+        """Write the summary; the run has ended."""
+        run = fingerprint(cfg)
+        head = {
+            "status": status.value,
+            "seed": cfg.seed,
+            "fingerprint": run.config,
+            "code": run.code,
+            "command": command,
+        }
+        write_whole(self.folder / "summary.json", json.dumps(finite(head | facts), indent=1) + "\n")
+
+    def write_evaluation(self, key: str, content: dict[str, Any]) -> None:
+        """Keep an evaluation, or why it failed."""
+        (self.folder / "evals").mkdir(exist_ok=True)
+        write_whole(self.folder / "evals" / f"{key}.json", json.dumps(finite(content), indent=1) + "\n")
+
+
+def find(cfg: Root) -> Record:
+    """The record of a settled config's run: the folder with its fingerprint, whatever else the folder's name says.
+
+    With runs.reuse=config a finished run whose code differs stands for it, where there is none of the same code.
+    """
+    runs, run = Path(cfg.paths.outputs) / "runs", fingerprint(cfg)
+    same = [Record(folder) for folder in sorted(runs.glob(f"*-{run}"))]
+    if cfg.runs.reuse is Reuse.config and not any(record.status().is_result for record in same):
+        other = [Record(folder) for folder in sorted(runs.glob(f"*-{run.config}-*"))]
+        same = [record for record in other if record.status().is_result] or same
+    return same[0] if same else Record(runs / run_name(cfg))
+
+
+def is_other_code(record: Record, cfg: Root) -> bool:
+    """Whether a record stands for a run although its code differs (runs.reuse=config)."""
+    return not record.folder.name.endswith(str(fingerprint(cfg)))
+
+
+def read_json(path: Path, is_sound: Callable[[Any], bool] = lambda content: True) -> dict[str, Any] | None:
+    """A JSON file's content, None where there is none.
+
+    What cannot be read, or is not what it should be, is set aside under another name and said: it counts for nothing.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        content = None
+    if isinstance(content, dict) and is_sound(content):
+        return content
+    aside = path.with_name(path.name + ".unreadable")
+    path.replace(aside)
+    log.warning("%s could not be read; it lies now at %s and does not count.", path, aside)
+    return None
+
+
+def _is_summary(content: dict[str, Any]) -> bool:
+    status = content.get("status")
+    has_metrics = isinstance(content.get("metrics"), dict)
+    return status in set(Status) and (has_metrics or not Status(status).is_result)
+
+
+def _is_evaluation(content: dict[str, Any]) -> bool:
+    return isinstance(content.get("metrics"), dict) or isinstance(content.get("error"), str)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write by rename, so that nobody ever reads half a file."""
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)
+
+
+def finite(value: Any) -> Any:
+    """NaN and infinities as None: JSON has none of them."""
+    if isinstance(value, dict):
+        return {k: finite(v) for k, v in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value

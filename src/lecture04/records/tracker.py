@@ -1,0 +1,201 @@
+"""Mirrors of a run's metrics: W&B, or none. metrics.jsonl is the truth; a mirror may fail, hang or be missing.
+
+W&B is spoken to on a thread of its own, so that a slow or dead one delays a run by PATIENCE seconds at the most.
+"""
+
+import hashlib
+import logging
+import os
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from lecture04.config import Root, WandB
+from lecture04.config.registry import lookup, register
+from lecture04.records.identity import as_dict, chosen_parts, fingerprint, run_name
+
+log = logging.getLogger(__name__)
+
+PATIENCE = 5.0
+"""Seconds that a run waits for W&B at its end, and that W&B has to begin."""
+
+# W&B's telemetry about itself would hold a process for 10 s at its exit where the server does not answer.
+os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
+
+Row = dict[str, float]
+
+
+class Mirror(Protocol):
+    """What a run tells its mirror."""
+
+    def __init__(self, cfg: Root) -> None: ...
+
+    def log(self, row: Row) -> None:
+        """One more line of metrics.jsonl."""
+        ...
+
+    def summarise(self, figures: dict[str, Any]) -> None:
+        """What the run reached."""
+        ...
+
+    def close(self, exit_code: int) -> None:
+        """The run has ended, well (0) or not."""
+        ...
+
+
+@register("logger", "none")
+class NoMirror:
+    """No mirror: metrics.jsonl alone."""
+
+    def __init__(self, cfg: Root) -> None:
+        pass
+
+    def log(self, row: Row) -> None:
+        """Nothing."""
+
+    def summarise(self, figures: dict[str, Any]) -> None:
+        """Nothing."""
+
+    def close(self, exit_code: int) -> None:
+        """Nothing."""
+
+
+@register("logger", "wandb")
+class WandbMirror:
+    """Weights & Biases: one run a job, grouped by row; offline under paths.outputs where there is no account."""
+
+    def __init__(self, cfg: Root) -> None:
+        self.about = describe(cfg)
+        self.rows: queue.SimpleQueue[Row | None] = queue.SimpleQueue()
+        self.figures: dict[str, Any] = {}
+        self.exit_code = 1
+        self.left_behind = False
+        # A daemon: one that hangs must not keep the process alive.
+        self.thread = threading.Thread(target=self._work, name="wandb", daemon=True)
+        self.thread.start()
+
+    def log(self, row: Row) -> None:
+        """Hand the row over; never waits."""
+        self.rows.put(row)
+
+    def summarise(self, figures: dict[str, Any]) -> None:
+        """Keep the figures for the end."""
+        self.figures |= figures
+
+    def close(self, exit_code: int) -> None:
+        """Wait until W&B has everything, PATIENCE seconds at the most."""
+        self.exit_code = exit_code
+        self.rows.put(None)
+        self.thread.join(PATIENCE)
+        if self.thread.is_alive():
+            self.left_behind = True
+            log.warning("W&B has not finished in %g s and is left behind; metrics.jsonl has everything.", PATIENCE)
+
+    def _work(self) -> None:
+        try:
+            import wandb
+
+            Path(self.about["dir"]).mkdir(parents=True, exist_ok=True)
+            settings = quiet_settings()
+            wandb.setup(settings)  # init alone would announce the login before it is silent
+            # create_new: the jobs of a sweep may share a process, and one that was left behind is still open.
+            run = wandb.init(**self.about, reinit="create_new", settings=settings)
+            while (row := self.rows.get()) is not None:
+                run.log({name: value for name, value in row.items() if name != "step"}, step=int(row["step"]))
+            run.summary.update(self.figures)
+            run.finish(exit_code=self.exit_code)
+        except BaseException as e:  # SystemExit too: whatever W&B does, it is not the run's affair
+            if not self.left_behind:  # or it would stand in the log of another run
+                why = str(e).partition("\n")[0]
+                log.warning("W&B: %s: %s; metrics.jsonl has everything.", type(e).__name__, why)
+
+
+def quiet_settings() -> Any:
+    """W&B's settings for what we send: no word on the terminal, nothing of the machine or of the user's code."""
+    import wandb
+
+    return wandb.Settings(
+        console="off",
+        silent=True,
+        init_timeout=PATIENCE,
+        x_disable_stats=True,
+        x_disable_meta=True,
+        x_save_requirements=False,
+        disable_git=True,
+        disable_code=True,
+    )
+
+
+def describe(cfg: Root) -> dict[str, Any]:
+    """What W&B is told of a settled config: the arguments of wandb.init.
+
+    The group is the row, by its name and its config without the seed. So W&B's own grouped charts show the seeds' band
+    of each row.
+    """
+    content = as_dict(cfg)
+    origin = content.pop("origin")
+    for ours in ("sweep", "paths", "runs", "logger"):
+        del content[ours]
+    assert isinstance(cfg.logger, WandB)
+    without_seed = replace(cfg, seed=0)
+    row = origin["row"] or run_name(without_seed).replace("-s0-", "-")
+    # Two sweeps may both have a row "relu", at different sizes: the same name is not the same group.
+    group = f"{_short(row)} {fingerprint(without_seed).config[:6]}" if origin["row"] else _short(row)
+    folder = Path(os.environ.get("WANDB_DIR", cfg.paths.outputs)).absolute()
+    return {
+        "project": cfg.logger.project,
+        "name": f"{_short(row)} s{cfg.seed}",
+        "group": group,
+        "job_type": "train",
+        "tags": sorted(f"{family}={name}"[:64] for family, name in chosen_parts(cfg)),
+        "config": content | {"sweep": origin["sweep"], "row": row},
+        "dir": str(folder),
+        "mode": origin["wandb_mode"] or os.environ.get("WANDB_MODE", "offline"),
+    }
+
+
+def _short(row: str) -> str:
+    """A row's name within W&B's limit of 128 characters, seed included; two that are cut still differ."""
+    return row if len(row) <= 120 else f"{row[:111]}-{hashlib.sha256(row.encode()).hexdigest()[:8]}"
+
+
+@contextmanager
+def mirror(cfg: Root) -> Iterator[Mirror]:
+    """The mirror that the config names, closed with the block: as failed where it raises."""
+    opened: Mirror = lookup("logger", cfg.logger.name)(cfg)
+    try:
+        yield opened
+    except BaseException:
+        opened.close(1)
+        raise
+    opened.close(0)
+
+
+# In a process of its own: the parent of a sweep does not import wandb.
+PROBE = "import wandb; assert wandb.Api(timeout=3).viewer"
+
+
+class ModeProbe:
+    """Whether W&B is to be online: decided once a sweep, by asking for the account. WANDB_MODE, where set, wins."""
+
+    def __init__(self, logger: str) -> None:
+        self.known = os.environ.get("WANDB_MODE", "") if logger == "wandb" else "disabled"
+        if not self.known:
+            quiet = subprocess.DEVNULL
+            self.process = subprocess.Popen([sys.executable, "-c", PROBE], stdin=quiet, stdout=quiet, stderr=quiet)
+
+    def mode(self) -> str:
+        """online or offline; waits PATIENCE seconds at the most."""
+        if not self.known:
+            try:
+                self.known = "offline" if self.process.wait(PATIENCE) else "online"
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.known = "offline"
+        return self.known

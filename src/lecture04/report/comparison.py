@@ -1,0 +1,136 @@
+"""A sweep's metrics as they are judged: the values on their scale, and what may be said of each difference."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lecture04.records.metrics import METRICS, Metric, shown_for
+from lecture04.report.results import Results
+from lecture04.stats import Accuracy, Perplexity, Scale, Verdict, judge, judged_values, percent, scale_of
+from lecture04.stats.band import Design
+
+DECIDED = ("better", "worse", "equivalent")
+"""Verdicts that more seeds are not needed for."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One metric of a sweep.
+
+    metric    the metric whose values are shown, such as test/ppl
+    declared  the one that the sweep names, such as test/nll: the same on the judged scale
+    values    {row: {seed: judged value}}
+    verdicts  one a contrast, family after family, in the table's order
+    primary   it carries the verdicts; the others are not corrected for their number
+    """
+
+    metric: str
+    declared: str
+    scale: Scale
+    values: dict[str, dict[int, float]]
+    verdicts: list[Verdict]
+    primary: bool
+
+    @property
+    def about(self) -> Metric:
+        """How the metric is called and written."""
+        return METRICS[self.metric]
+
+    @property
+    def families(self) -> list[str]:
+        """The families of its contrasts: star, or step and total, or grid."""
+        return list(dict.fromkeys(v.family for v in self.verdicts))
+
+    def of(self, row: str, family: str) -> Verdict | None:
+        """The verdict on a row; None for a reference, which is compared with nothing."""
+        return next((v for v in self.verdicts if v.row == row and v.family == family), None)
+
+    @property
+    def unit(self) -> str:
+        """What shown differences are measured in: % for a perplexity."""
+        return self.scale.unit or self.about.unit
+
+    @property
+    def judged_unit(self) -> str:
+        """What judged differences are measured in: nats for a perplexity."""
+        return "nats" if isinstance(self.scale, Perplexity) else self.unit
+
+    def shown(self, judged: float) -> float:
+        """A difference on the judged scale, in the unit that is shown; NaN where there is none."""
+        return self.scale.difference(judged)
+
+    def half_width(self, verdict: Verdict) -> float:
+        """Half the width of the band, in the unit that is shown; in percent it is a little wider above than below."""
+        return (self.shown(verdict.upper) - self.shown(verdict.lower)) / 2
+
+    def difference(self, verdict: Verdict) -> str:
+        """`+1.02 ± 0.68`, without the unit; the bare difference where there is no band, empty without one."""
+        if math.isnan(verdict.delta):
+            return ""
+        digits = 2 if isinstance(self.scale, Perplexity) else 4
+        text = f"{self.shown(verdict.delta):+,.{digits}f}"
+        return text if math.isnan(verdict.half_width) else f"{text} ± {self.half_width(verdict):,.{digits}f}"
+
+    def amount(self, judged: float) -> str:
+        """A size on the judged scale, with its unit: `0.89 % (0.0089 nats)`."""
+        own = f"{_figure(judged)} {self.judged_unit}".rstrip()
+        return f"{_figure(percent(judged))} % ({own})" if isinstance(self.scale, Perplexity) else own
+
+
+def _figure(x: float) -> str:
+    """Two or three digits that say something."""
+    if math.isinf(x):
+        return "∞"
+    return (
+        f"{x:,.1f}" if abs(x) >= 10 else f"{x:.2f}" if abs(x) >= 0.1 else f"{x:.2g}" if abs(x) < 0.001 else f"{x:.4f}"
+    )
+
+
+def shown_metrics(manifest: dict[str, Any]) -> tuple[str, list[str]]:
+    """The metric that carries the verdicts, as it is shown, and the other columns."""
+    shown = shown_for(manifest["primary"], manifest["columns"])
+    return shown, [name for name in manifest["columns"] if name != shown]
+
+
+def judge_all(results: Results) -> list[Judged]:
+    """Every judged metric of a sweep, the primary first."""
+    shown, others = shown_metrics(results.manifest)
+    return [judge_primary(results), *(judge_metric(results, name) for name in others if METRICS[name].judged)]
+
+
+def judge_primary(results: Results) -> Judged:
+    """The metric that carries the verdicts, by the whole protocol."""
+    manifest = results.manifest
+    shown, _ = shown_metrics(manifest)
+    return replace(judge_metric(results, shown, delta=manifest["delta"]), declared=manifest["primary"], primary=True)
+
+
+def judge_metric(
+    results: Results,
+    metric: str,
+    *,
+    design: Design | None = None,
+    baseline: str | None = None,
+    alpha: float = 0.05,
+    delta: float | None = None,
+) -> Judged:
+    """One metric, in the table's own design unless another is named; a grid's is its own alone."""
+    own: Design = results.manifest["design"]
+    design = design or own
+    about = METRICS[metric]
+    counted = results.values(about.items) if about.items else {}
+    n_items = next((int(n) for seeds in counted.values() for n in seeds.values() if n > 0), 1)
+    scale = scale_of(metric, n_items if about.items else None)
+    values = judged_values(results.values(metric), scale)
+    verdicts = judge(
+        values,
+        design=design,
+        baseline=baseline,
+        slices=results.slices if design == "grid" else None,
+        lower_is_better=about.lower_is_better,
+        alpha=alpha,
+        delta=delta,
+        n_items=scale.n_items if isinstance(scale, Accuracy) else None,
+        looks=results.manifest["looks"],
+    )
+    return Judged(metric, metric, scale, values, verdicts, primary=False)

@@ -1,0 +1,130 @@
+"""A finished table in Weights & Biases: one run of job_type=table, with its contrasts, its figures and its page.
+
+Sent from a process of its own, so that the parent of a sweep imports no wandb, and a W&B that hangs can be left behind.
+"""
+
+import argparse
+import logging
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from lecture04.config import Logger, WandB
+
+log = logging.getLogger(__name__)
+
+PATIENCE = 60.0
+"""Seconds that a sweep waits at its end for its figures and page to be made and its table to be sent."""
+
+
+def send(folder: Path, logger: Logger, *, mode: str) -> bool:
+    """Send the table in a folder, where the sweep logs to W&B; `mode` is what `ModeProbe` found out. Never raises.
+
+    Returns whether W&B has it. What goes wrong is said in a line of the log, with the command that sends it later.
+    """
+    if not isinstance(logger, WandB) or mode == "disabled":
+        return False
+    command = [sys.executable, "-m", "lecture04.report.wandb", str(folder), "--project", logger.project]
+    with tempfile.TemporaryFile("w+") as said:
+        try:
+            # A session of its own: an interrupt ends the sweep, and what W&B has started is ended with its parent.
+            process = subprocess.Popen(
+                [*command, "--mode", mode], stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True
+            )
+        except OSError as e:
+            return _failed(folder, str(e))
+        try:
+            code = process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            return _failed(folder, f"not done in {PATIENCE:g} s, left behind")
+        finally:
+            _end(process)
+        said.seek(0)
+        return code == 0 or _failed(folder, (said.read().strip().splitlines() or ["no word why"])[-1])
+
+
+def _failed(folder: Path, why: str) -> bool:
+    again = f"python -m lecture04.report.wandb {folder}"
+    log.warning("W&B: the table was not sent: %s. Everything lies in %s; to send it: %s", why, folder, again)
+    return False
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End what is left of a process and of those that it started."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except (AttributeError, OSError):  # no such call on Windows; or nothing is left
+        if process.poll() is None:
+            process.kill()
+    process.wait()
+
+
+def log_table(folder: Path, *, project: str, mode: str) -> None:
+    """Make the figures and the page of the table in a folder and log all as one run; raises whatever W&B raises."""
+    there = Path(os.environ.get("WANDB_DIR", folder.parents[1])).absolute()
+    # Tables and images wait here to be sent; left alone, W&B would put them into the user's home.
+    os.environ.setdefault("WANDB_DATA_DIR", str(there / "wandb"))
+    import wandb
+
+    from lecture04.records.tracker import quiet_settings
+    from lecture04.report import figures as drawn
+    from lecture04.report import html
+    from lecture04.report.comparison import judge_all
+    from lecture04.report.contrasts import contrasts
+    from lecture04.report.results import collect
+
+    results = collect(folder)
+    judged = judge_all(results)
+    drawn.write(folder, ("png",))
+    html.write(folder)
+    content: dict[str, Any] = {
+        "contrasts": wandb.Table(dataframe=contrasts(judged).astype(object), allow_mixed_types=True)
+    }
+    figures = sorted((folder / "figures").glob("*.png"))
+    content |= {f"figures/{path.stem}": wandb.Image(str(path), caption=path.stem) for path in figures}
+    if (page := folder / "report.html").exists():
+        content["report"] = wandb.Html(page.read_text(encoding="utf-8"), inject=False)
+    there.mkdir(parents=True, exist_ok=True)
+    settings = quiet_settings()
+    wandb.setup(settings)  # init alone would announce the login before it is silent
+    manifest = results.manifest
+    run = wandb.init(
+        project=project,
+        name=f"{manifest['name']} table"[:128],
+        job_type="table",
+        tags=["table", manifest["design"]],
+        config={"sweep": manifest["name"]}
+        | {key: manifest[key] for key in ("title", "design", "primary", "command")}
+        | {"rows": results.rows, "seeds": results.seeds},
+        dir=str(there),
+        mode=mode,  # pyright: ignore[reportArgumentType]
+        settings=settings,
+    )
+    run.log(content)
+    run.summary.update({"verdicts": {word: n for word, n in _counts(judged[0].verdicts).items()}})
+    run.finish()
+
+
+def _counts(verdicts: list[Any]) -> dict[str, int]:
+    words = [v.verdict for v in verdicts]
+    return {word: words.count(word) for word in dict.fromkeys(words)}
+
+
+def main() -> None:
+    """`python -m lecture04.report.wandb outputs/sweeps/NAME`."""
+    parser = argparse.ArgumentParser(prog="python -m lecture04.report.wandb", description=__doc__)
+    parser.add_argument("folder", type=Path, help="a table's folder, outputs/sweeps/NAME")
+    parser.add_argument("--project", default=WandB.project)
+    parser.add_argument("--mode", default=os.environ.get("WANDB_MODE", "online"), help="online or offline")
+    args = parser.parse_args()
+    log_table(args.folder, project=args.project, mode=args.mode)
+
+
+if __name__ == "__main__":
+    from lecture04.config import messages as errors
+
+    errors.run(main)

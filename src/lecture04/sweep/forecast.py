@@ -1,0 +1,135 @@
+"""What a plan's seeds can find and, where runs are there, how many more seeds its differences need."""
+
+import math
+from collections.abc import Iterator
+
+from lecture04.report.comparison import DECIDED, Judged, judge_primary
+from lecture04.report.model import Cell, Column, Note, Table
+from lecture04.report.results import gather
+from lecture04.report.table import difference_cell, seeds_text
+from lecture04.stats import Verdict
+from lecture04.stats.band import families
+from lecture04.stats.noise import MIN_BLOCKED_DF
+from lecture04.stats.power import effect_found
+from lecture04.stats.simultaneous import Block, Family
+from lecture04.stats.verdict import POWER
+from lecture04.sweep.plan import Plan
+
+MORE_SEEDS = (5, 10)
+"""Numbers of seeds that the planned one is set beside."""
+
+
+def outlook(plan: Plan) -> list[Table]:
+    """What the planned seeds can find and, where runs are there, the seeds that undecided differences need."""
+    if not smallest_effects(plan, len(plan.seeds)):
+        return []  # nothing is compared
+    judged = judge_primary(gather(plan.folder, plan.manifest(command="")))
+    return [_reach(plan, judged), *_needs(judged)]
+
+
+def blocks(g: int, n: int) -> bool:
+    """Whether a table of g rows with the same n seeds is blocked (rule 1)."""
+    return (g - 1) * (n - 1) >= MIN_BLOCKED_DF
+
+
+def smallest_effects(plan: Plan, n: int) -> dict[str, float]:
+    """{family: the true difference, in units of s, that n seeds a row find with 80 % power}; infinite for one seed."""
+    slices = {row.name: row.slice for row in plan.rows} if plan.sweep.design.name == "grid" else None
+    rows = tuple(row.name for row in plan.rows)
+    alpha, df = 0.05 / plan.sweep.looks, (len(rows) - blocks(len(rows), n)) * (n - 1)
+    found: dict[str, float] = {}
+    for name, ties in families(rows, design=plan.sweep.design.name, slices=slices).items():
+        family = Family(tuple(Block(tied.kind, (1,) * len(tied.rows)) for tied in ties if len(tied.rows) > 1))
+        if family.k:
+            q = family.quantile(alpha, df) if df else math.nan
+            found[name] = effect_found(POWER, n, n, alpha=alpha, q=q, df=df)
+    return found
+
+
+def _reach(plan: Plan, judged: Judged) -> Table:
+    """The smallest effect by the number of seeds: the planned one, and more."""
+    planned = len(plan.seeds)
+    sure = next((v for v in judged.verdicts if not math.isnan(v.s)), None)
+    rows: list[list[Cell]] = []
+    for n in (planned, *(n for n in MORE_SEEDS if n > planned)):
+        effects = smallest_effects(plan, n)
+        label = f"{n} (planned)" if n == planned else str(n)
+        rows.append([Cell(label, n), *(_effect(judged, effect, sure) for effect in effects.values())])
+    names = list(smallest_effects(plan, planned))
+    headings = [f"smallest effect of a {name}" if len(names) > 1 else "smallest effect" for name in names]
+    columns = [Column("seeds a row", "row"), *map(Column, headings)]
+    return Table("What the seeds can find", columns, rows, list(_reach_notes(plan, judged, sure)))
+
+
+def _effect(judged: Judged, effect: float, sure: Verdict | None) -> Cell:
+    if math.isinf(effect):
+        return Cell("none, whatever its size")
+    if sure is None:
+        return Cell(f"{effect:.1f} times the noise of one run", effect)
+    return Cell(judged.amount(effect * sure.s), effect * sure.s)
+
+
+def _reach_notes(plan: Plan, judged: Judged, sure: Verdict | None) -> Iterator[Note]:
+    yield Note("smallest effect", "the smallest true difference that is called in 80 of 100 such tables")
+    if sure is None:
+        yield Note(
+            "the noise of one run",
+            "s, the standard deviation of a result when only the seed changes; two finished seeds in a row tell it",
+        )
+        return
+    text = f"{judged.amount(sure.s)}, the noise of one run, by the runs that are there ({sure.df} degrees of freedom)"
+    if not sure.blocked and blocks(len(plan.rows), len(plan.seeds)):
+        text += "; the planned seeds will be compared seed by seed (blocked), which may lower s"
+    yield Note("s", text)
+
+
+def _needs(judged: Judged) -> Iterator[Table]:
+    """The contrasts that are not decided, with the seeds that they need."""
+    open_ones = [v for v in judged.verdicts if v.plan is not None and v.verdict not in DECIDED]
+    if not open_ones:
+        return
+    margin = open_ones[0].margin is not None
+    columns = [
+        Column("row", "row"),
+        Column("against", "verdict"),  # words, from the left
+        Column(f"difference, {judged.unit}" if judged.unit else "difference", "difference", block="verdict"),
+        Column("verdict", "verdict", block="verdict"),
+        Column("seeds there"),
+        *([Column("seeds for margin", "margin_seeds", block="seeds")] if margin else []),
+        Column("seeds needed", "seeds_needed", block="seeds"),
+        Column("more seeds", block="seeds"),
+    ]
+    rows = [[*_open(judged, v, margin=margin)] for v in open_ones]
+    notes = [
+        Note(
+            "seeds needed",
+            "seeds a row with which a true difference as large as the one seen is found 80 % of the time; in brackets "
+            "for the far and the near end of its interval (∞ where it holds 0)",
+        ),
+        Note("more seeds", "how many that is beyond those that are there. Say how many there will be before you look"),
+    ]
+    if margin:
+        notes.insert(
+            0,
+            Note(
+                "seeds for margin",
+                f"the same for a true difference of {judged.amount(open_ones[0].margin or 0)}: trust this first",
+            ),
+        )
+    yield Table("Not decided yet", columns, rows, notes)
+
+
+def _open(judged: Judged, v: Verdict, *, margin: bool) -> Iterator[Cell]:
+    there = min(v.n, v.n_reference)
+    needed, least, most = v.seeds_needed
+    yield Cell(v.row)
+    yield Cell(v.reference)
+    yield difference_cell(judged, v)
+    yield Cell(v.verdict, verdict=v)
+    yield Cell(str(there), there)
+    if margin:
+        yield Cell(seeds_text(v.seeds_for_margin), v.seeds_for_margin, v)
+    yield Cell(f"{seeds_text(needed)} ({seeds_text(least)} to {seeds_text(most)})", needed, v)
+    # What is not decided takes one more at least, even where so many would mostly do.
+    more = max((v.seeds_for_margin if margin else needed) - there, 1)
+    yield Cell(seeds_text(more), more, v)

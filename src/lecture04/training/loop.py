@@ -1,0 +1,100 @@
+"""One model trained on one corpus: the loop alone. What it measures goes to `log`, how far it is to `tick`."""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+
+from lecture04 import config
+from lecture04.config.registry import lookup
+from lecture04.config.resolve import steps_per_epoch
+from lecture04.data.batches import Batch
+from lecture04.data.corpus import Corpus
+from lecture04.nn.model import LanguageModel
+from lecture04.training.evaluate import mean_nll, ppl
+from lecture04.training.optim import lr_factor
+
+Row = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a training ended: why it diverged (None: it did not), and what it took."""
+
+    diverged: str | None
+    steps: int
+    tokens: int
+    seconds: float
+
+
+def batch_loss(model: LanguageModel, batch: Batch) -> torch.Tensor:
+    """Mean NLL of a batch's predicted tokens, in nats."""
+    logits_BTV = model(batch.tokens_BT, batch.pos_BT, batch.document_BT)
+    return F.cross_entropy(logits_BTV.flatten(0, 1), batch.targets_BT.flatten())
+
+
+def train(
+    model: LanguageModel,
+    corpus: Corpus,
+    cfg: config.Root,
+    *,
+    log: Callable[[Row], None],
+    tick: Callable[[int, Row], None],
+) -> Outcome:
+    """Train a model in place for a settled config's number of steps; stop where a logged loss is not finite.
+
+    `log` gets a row each `log_every` steps (train/loss: the mean over them) and one with val/nll each epoch and at the
+    end. `tick` gets every step done and the last row. `seconds` are those of training alone, validation apart.
+    Without a step the model is only validated.
+    """
+    n_steps = cfg.trainer.steps
+    assert n_steps is not None, "settle the config first"
+    optimiser = lookup("optim", cfg.optim.name)(cfg.optim, model)
+    batches = corpus.layout.training(corpus.train, seed=cfg.seed, batch_size=cfg.trainer.batch_size)
+    tokens, seconds, row, losses, val_nll = 0, 0.0, Row(), list[torch.Tensor](), math.nan
+    epoch = steps_per_epoch(cfg)
+    started = time.perf_counter()
+    for step in range(1, n_steps + 1):
+        batch = next(batches)
+        lr = cfg.optim.lr * lr_factor(cfg.optim, step - 1, n_steps)
+        for group in optimiser.param_groups:
+            group["lr"] = lr
+        optimiser.zero_grad()
+        loss = batch_loss(model, batch)
+        loss.backward()
+        grad_norm = torch.nn.utils.get_total_norm([p.grad for p in model.parameters() if p.grad is not None])
+        if cfg.optim.clip is not None:
+            torch.nn.utils.clip_grads_with_norm_(model.parameters(), cfg.optim.clip, grad_norm)
+        optimiser.step()
+        losses.append(loss.detach())
+        tokens += batch.n_predicted
+        last = step == n_steps
+        if step % cfg.trainer.log_every == 0 or last:
+            row = {"step": step, "train/loss": torch.stack(losses).mean().item(), "train/grad_norm": grad_norm.item()}
+            losses.clear()
+            log(row | {"lr": lr, "tokens": tokens})
+            if not math.isfinite(row["train/loss"]):
+                seconds += time.perf_counter() - started
+                return Outcome(f"the loss is {row['train/loss']} by step {step}", step, tokens, seconds)
+        if step % epoch == 0 or last:
+            seconds += time.perf_counter() - started
+            val_nll = mean_nll(model, corpus.val, corpus.layout)
+            row = row | {"val/nll": val_nll, "val/ppl": ppl(val_nll)}
+            log({"step": step, "epoch": step / epoch, "val/nll": val_nll, "val/ppl": ppl(val_nll)})
+            started = time.perf_counter()
+        tick(step, row)
+    if n_steps == 0:
+        val_nll = mean_nll(model, corpus.val, corpus.layout)
+        log({"step": 0, "epoch": 0.0, "val/nll": val_nll, "val/ppl": ppl(val_nll)})
+    return Outcome(_collapse(val_nll, corpus, cfg.trainer.diverged_margin), n_steps, tokens, seconds)
+
+
+def _collapse(val_nll: float, corpus: Corpus, margin: float) -> str | None:
+    """Why a training that ran to its end still counts as diverged, or None."""
+    unigram = corpus.unigram_nll("val")
+    if val_nll < unigram - margin:
+        return None
+    return f"val/nll is {val_nll:.3f}, no better than the unigram model's {unigram:.3f} less {margin}"

@@ -1,0 +1,62 @@
+"""What --help and `make parts` list."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lecture04.cli import help as shelf
+from lecture04.config import registry
+
+ROOT = Path(__file__).parents[2]
+TEXT = shelf.help_text()
+
+
+def listed(group):
+    """The choices that the help lists under a group."""
+    block = re.search(rf"^{group}: .*\n((?:  .*\n)*)", TEXT, flags=re.M)
+    assert block, f"{group} is not listed"
+    return [line.split()[0] for line in block[1].splitlines()]
+
+
+@pytest.mark.parametrize("family", shelf.FAMILIES)
+def test_every_registered_part_is_listed_with_what_it_is(family):
+    assert sorted(listed(family)) == sorted(registry.names(family))
+    for name in registry.names(family):
+        assert re.search(rf"^  {name} +\S.{{10,}}$", TEXT, flags=re.M), f"{family}={name} says nothing of itself"
+
+
+def test_no_family_is_left_out():
+    assert {family for family, _ in registry.entries()} == {*shelf.FAMILIES, "probe"}
+
+
+@pytest.mark.parametrize("family", ["ffn", "norm", "placement", "attention", "posenc"])
+def test_every_part_of_the_model_names_its_source(family):
+    block = re.search(rf"^{family}: .*\n((?:  .*\n)*)", TEXT, flags=re.M)
+    for line in block[1].splitlines():
+        assert re.search(r"\(.*(\d{4}|BERT|T5).*\)", line), line
+
+
+@pytest.mark.parametrize(
+    ("group", "folder"), [("model", "conf/model"), ("recipe", "conf/recipe"), ("sweeps", "sweeps")]
+)
+def test_presets_and_sweeps_are_listed_with_a_line_each(group, folder):
+    assert sorted(listed(group)) == sorted(path.stem for path in (ROOT / folder).glob("*.yaml"))
+    for name in listed(group):
+        assert re.search(rf"^  {name} +\S.{{5,}}$", TEXT, flags=re.M)
+
+
+def test_every_sweep_file_has_a_make_target():
+    makefile = (ROOT / "Makefile").read_text()
+    for path in (ROOT / "sweeps").glob("*.yaml"):
+        assert re.search(rf"^{path.stem}-ablation: +## ", makefile, flags=re.M), path.stem
+
+
+def test_help_prints_it_and_nothing_else():
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "train.py"), "--help"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == TEXT + "\n"
+    assert not done.stderr

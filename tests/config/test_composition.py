@@ -1,0 +1,194 @@
+"""Whatever is typed gives a settled config or a sentence: random overrides and sweeps against the way the CLI goes."""
+
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import get_type_hints
+
+from hydra import compose, initialize_config_dir
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from omegaconf.errors import OmegaConfBaseException
+
+from lecture04 import config
+from lecture04.cli import train as cli
+from lecture04.config import Design, Root, Sweep
+from lecture04.config import messages as errors
+from lecture04.config import overrides as arguments
+from lecture04.config import sizes as counts
+from lecture04.config.messages import UserError
+from lecture04.config.resolve import settle
+from lecture04.records.metrics import METRICS
+from lecture04.sweep import command
+
+CHOICES = {**arguments.groups(), "recipe": sorted(path.stem for path in (cli.ROOT / "conf" / "recipe").glob("*.yaml"))}
+THOROUGH = settings(
+    max_examples=120,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+
+
+def leaves(schema: type, path: str) -> set[str]:
+    """Every setting below a dataclass, by its whole name."""
+    found = set[str]()
+    for f in fields(schema):
+        kind = get_type_hints(schema)[f.name]
+        found |= leaves(kind, f"{path}{f.name}.") if is_dataclass(kind) else {f"{path}{f.name}"}
+    return found
+
+
+SETTINGS = sorted(leaves(Root, "").union(*(leaves(node, f"{f}.") for (f, _), node in config.SCHEMAS.items())))
+
+VISIBLE = st.characters(exclude_categories=("C", "Zl", "Zp"))  # no control characters, no line breaks
+NUMBERS = ["0", "1", "2", "3", "4", "16", "64", "100", "-1", "0.5", "1e-3", "-0.0", "1_000", "0x10", "1000000", "1e18"]
+NUMBERS += ["1" + "0" * 30, "1" + "0" * 400, "1e307"]
+ODD = [
+    "",
+    " ",
+    "null",
+    "NULL",
+    "true",
+    "False",
+    "nan",
+    "inf",
+    "-inf",
+    "???",
+    "abc",
+    "cosine",
+    "linear",
+    "model",
+    "größe",
+]
+ODD += ["日本", "☃", "'q'", '"q"', "'open", "a'b", "\\", "\\'", "=", "a=b", "@", "~", "*", "#", ":", "$", "%s", "{0}"]
+NESTED = ["[]", "{}", "[1,2]", "[[1],[2,[3]]]", "{a:1}", "{a:{b:[c]}}", "[", "]", "{", "[}", "(", "[ffn=relu]", "a,b"]
+NESTED += [
+    ",",
+    "1,2",
+    "choice(1,2)",
+    "range(1,3)",
+    "range(3,1)",
+    "glob(*)",
+    "interval(0,1)",
+    "shuffle(1,2)",
+    "int(3.7)",
+]
+LINKS = ["${model.d_model}", "${foo}", "${ffn}", "${seed}", "${", "${}", "${oc.env:HOME}", "${oc.env:NOPE}", "${x:1}"]
+LINKS += ["${run_name:}", "${model.n_heads}", "${trainer.epochs}", "${..seed}", "${hydra:job.name}"]
+VALUES = st.one_of(
+    *map(st.sampled_from, (NUMBERS, ODD, NESTED, LINKS)),
+    st.integers(-10, 300).map(str),
+    st.floats(allow_nan=False).map(str).filter(lambda text: "e+" not in text or len(text) < 8),
+    st.text(VISIBLE, max_size=8),
+)
+GOOD_CHOICES = st.sampled_from([f"{group}={name}" for group, names in CHOICES.items() for name in names])
+# Mostly what users type; a sound part and a sound size are frequent, so that settled configs are too.
+OVERRIDES = st.one_of(
+    GOOD_CHOICES,
+    st.sampled_from(
+        ["model.n_heads=2", "model.d_model=32", "optim.lr=1e-2", "trainer.steps=7", "seed=3", "ffn.d_ff=9"]
+    ),
+    st.builds("{}={}".format, st.sampled_from(SETTINGS), st.sampled_from(NUMBERS)),
+    st.builds("{}={}".format, st.sampled_from(SETTINGS), VALUES),
+    st.builds("{}={}".format, st.sampled_from(sorted(CHOICES)), VALUES),
+    st.builds("{}{}={}".format, st.sampled_from(["+", "++", "~", "x.", "ffn@", ""]), st.sampled_from(SETTINGS), VALUES),
+    st.text(VISIBLE, max_size=12).filter(lambda text: text[:1] != "-"),
+)
+
+
+def composed(overrides: list[str]) -> Root:
+    with initialize_config_dir(str(cli.ROOT / "conf"), version_base="1.3"):
+        return cli.settled(compose("config", overrides=overrides))
+
+
+def said_or_settled(overrides: list[str]) -> Root | list[str]:
+    """What `python train.py` does with its arguments before it trains: `cli.entry` and `errors.run`."""
+    if bad := arguments.complaints(overrides):
+        return bad
+    try:
+        return composed(overrides)
+    except UserError as e:
+        return str(e).split("\n")
+    except (HydraException, OmegaConfBaseException) as e:
+        return [errors.explain(e)]
+
+
+def check_sentences(sentences: list[str]) -> None:
+    assert sentences
+    for sentence in sentences:
+        assert sentence.strip()
+        assert len(sentence.splitlines()) == 1
+        assert "Traceback" not in sentence
+
+
+SETTLED, SAID = [], []
+
+
+@THOROUGH
+@given(st.lists(OVERRIDES, min_size=1, max_size=3))
+def test_any_overrides_give_a_settled_config_or_sentences(overrides):
+    result = said_or_settled(overrides)
+    if isinstance(result, list):
+        SAID.append(overrides)
+        check_sentences(result)
+    else:
+        SETTLED.append(overrides)
+        assert counts.params(result) > 0
+        assert settle(result) == result
+
+
+def test_both_outcomes_were_frequent():
+    """The property above means something: neither outcome is rare."""
+    assert len(SETTLED) > 20
+    assert len(SAID) > 20
+
+
+SOUND = st.sampled_from(["ffn=swiglu", "ffn=relu", "norm=rmsnorm", "model.n_heads=2", "recipe=llama", "posenc=rope"])
+LINES = st.lists(SOUND | SOUND | SOUND | OVERRIDES, max_size=2)
+METRIC = st.sampled_from(sorted(METRICS)) | st.text(VISIBLE, max_size=5)
+SWEEPS = st.builds(
+    Sweep,
+    name=st.sampled_from(["mine", "mine", ""]),
+    title=st.text(VISIBLE, max_size=8),
+    design=st.sampled_from(Design),
+    seeds=st.lists(st.integers(-1, 5), max_size=3) | st.just([0, 1]),
+    primary=st.just("test/nll") | METRIC,
+    columns=st.just(["params"]) | st.lists(METRIC, max_size=2),
+    common=st.just([]) | LINES,
+    rows=st.dictionaries(st.text(VISIBLE, max_size=6), LINES, max_size=3),
+)
+SWEPT = st.sampled_from(["seed=0,1", "seed=range(0,2)", "ffn=relu,gelu", "ffn=relu,relu", "model.n_heads=2,4"])
+ASKED = st.lists(SWEPT | st.builds("{}={}".format, st.sampled_from(["seed", "ffn", "optim.lr"]), VALUES), max_size=2)
+PLANNED, REFUSED = [], []
+
+
+@settings(THOROUGH, max_examples=60)
+@given(SWEEPS, ASKED)
+def test_any_sweep_gives_a_plan_or_sentences(tmp_path, sweep, asked):
+    outputs = f"paths.outputs={tmp_path}"
+    try:
+        if bad := arguments.complaints(asked):
+            raise UserError("\n".join(bad))
+        plan = command.plan(
+            sweep,
+            OverridesParser.create().parse_overrides(asked),
+            is_group=CHOICES.__contains__,
+            compose=lambda row: composed([*row, outputs]),
+        )
+    except UserError as e:
+        REFUSED.append(sweep)
+        check_sentences(str(e).split("\n"))
+    except HydraException as e:  # of the command line itself; the rows' are in the plan's own words
+        check_sentences([errors.explain(e)])
+    else:
+        PLANNED.append(plan)
+        assert [job.cfg for job in plan.jobs] == [settle(job.cfg) for job in plan.jobs]
+        assert len({(job.row, job.seed) for job in plan.jobs}) == len(plan.jobs) == len(plan.rows) * len(plan.seeds) > 0
+        assert not list(Path(tmp_path).iterdir())
+
+
+def test_plans_and_refusals_were_frequent():
+    assert len(PLANNED) > 5
+    assert len(REFUSED) > 20

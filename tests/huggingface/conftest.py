@@ -1,0 +1,69 @@
+"""Models of every architecture with random parameters, and the folders that they are written into."""
+
+import pytest
+import torch
+
+from lecture04.huggingface import folders
+from lecture04.nn.init import build
+
+GARDEN = ("data.vocab_size=92", "data.max_len=64")
+LLAMA = ("recipe=llama", "model.tied=false", "model.embed_scale=1", "posenc=rope_half")
+PLAIN = ("placement=pre", "norm=layernorm", "attention=mha", "model.embed_scale=1")
+# Architecture -> overrides that its config.json says in one way alone, so that they come back as they were.
+EXPRESSED = {
+    "llama": LLAMA,
+    "mistral": LLAMA,
+    "qwen2": (*LLAMA, "attention.bias=true", "attention.output_bias=false"),
+    "qwen3": (*LLAMA, "attention.qk_norm=true"),
+    "gemma": ("recipe=llama", "ffn=geglu_tanh", "posenc=rope_half"),
+    "gemma2": ("recipe=llama", "ffn=geglu", "placement=sandwich", "attention.scale=0.25", "posenc=rope_half"),
+    "gpt2": (*PLAIN, "posenc=learned", "ffn=gelu_tanh"),
+    "gpt_neox": (*PLAIN, "posenc=rope_half", "posenc.width=2", "ffn=gelu", "model.tied=false"),
+    "mpt": (*PLAIN, "posenc=alibi", "ffn=gelu", "ffn.d_ff=64", "model.bias=false"),
+    "deepseek_v2": (*LLAMA, "posenc=rope", "attention=mla", "attention.d_rope=6", "norm.eps=1e-6"),
+    "deepseek_v3": (*LLAMA, "posenc=rope", "attention=mla", "attention.d_latent=10", "norm.eps=1e-6"),
+}
+
+
+@pytest.fixture(scope="session")
+def expressed():
+    """Architecture -> overrides."""
+    return EXPRESSED
+
+
+@pytest.fixture(scope="session")
+def model_of(small):
+    """`model_of("recipe=llama")`: a settled config for the Garden World's words, and its model with random values.
+
+    Gains are near 1: Gemma keeps them less 1, which is exact from 1/2 on.
+    """
+
+    def make(*overrides, seed=0):
+        cfg = small(*GARDEN, *overrides)
+        model, g = build(cfg), torch.Generator().manual_seed(seed)
+        with torch.no_grad():
+            for name, parameter in model.named_parameters():
+                # MPT's norms have no biases to be written as.
+                if not (cfg.posenc.name == "alibi" and name.endswith("norm.bias")):
+                    spread = 0.2 if parameter.ndim > 1 else 0.08
+                    parameter.add_(spread * torch.randn(parameter.shape, generator=g))
+        return cfg, model
+
+    return make
+
+
+@pytest.fixture
+def written(model_of, tmp_path):
+    """`written("gpt2")`: a folder of that architecture, with what was written into it."""
+
+    def write(architecture, *overrides):
+        cfg, model = model_of(*EXPRESSED[architecture], *overrides)
+        folders.save(model, cfg, tmp_path / architecture, architecture)
+        return tmp_path / architecture, cfg, model
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def some_tokens():
+    return torch.randint(92, (2, 40), generator=torch.Generator().manual_seed(1))

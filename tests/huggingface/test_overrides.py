@@ -1,0 +1,65 @@
+"""What a folder's parts are called on a command line: composed, they are those parts again."""
+
+from dataclasses import replace
+
+import pytest
+
+from lecture04.cli import train as cli
+from lecture04.config.resolve import settle
+from lecture04.huggingface import ARCHITECTURES, files
+from lecture04.huggingface.overrides import overrides, uptraining
+
+OTHERS = {
+    "scaled": ("llama", "posenc.scaling.name=yarn", "posenc.scaling.factor=4", "posenc.scaling.n_original=8"),
+    "llama3": ("llama", "posenc.scaling.name=llama3", "posenc.scaling.factor=8", "posenc.scaling.beta_fast=5"),
+    "biases": ("llama", "model.bias=true", "posenc.base=500", "attention=mqa"),
+    "larger": ("llama", "model.d_model=24", "model.n_layers=3", "model.n_heads=6", "attention.n_kv_heads=3"),
+}
+
+
+@pytest.mark.parametrize("case", [*ARCHITECTURES, *OTHERS])
+def test_they_come_to_the_parts_of_the_folder(written, case):
+    folder, *_ = written(*OTHERS.get(case, (case,)))
+    _, read = files.read_settings(folder)
+    typed = [line for line in overrides(read) if not line.startswith("data.")]
+    composed = settle(cli.to_root(cli._compose([*typed, "data.vocab_size=92", "data.max_len=64"])))
+    for family in ("model", "ffn", "norm", "placement", "posenc"):
+        assert getattr(composed, family) == getattr(read, family)
+    assert replace(composed.attention, name="") == replace(read.attention, name="")
+
+
+def test_what_a_part_has_by_itself_is_not_typed(written):
+    folder, *_ = written("gpt2")
+    typed = overrides(files.read_settings(folder)[1])
+    assert typed == [
+        *("model.d_model=16", "model.embed_scale=1.0", "ffn=gelu_tanh", "ffn.d_ff=24"),
+        *("norm=layernorm", "placement=pre", "attention=mha", "posenc=learned", "posenc.n_positions=64"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("architecture", "own", "merged"),
+    [
+        ("gpt2", (), ["attention=gqa", "attention.n_kv_heads=2"]),
+        ("llama", (), ["attention=mqa"]),
+        ("llama", ("attention=mqa",), ["attention=mqa"]),
+        ("llama", ("model.d_model=24", "model.n_heads=6", "attention.n_kv_heads=3"), ["attention=mqa"]),
+        (
+            "llama",
+            ("model.d_model=36", "model.n_heads=9", "attention=mha"),
+            ["attention=gqa", "attention.n_kv_heads=3"],
+        ),
+    ],
+)
+def test_uptraining_merges_half_the_heads(written, architecture, own, merged):
+    folder, *_ = written(architecture, *own)
+    line = uptraining(files.read_settings(folder)[1], "hf")
+    assert [item for item in line if item.startswith(("attention=", "attention.n_kv"))] == merged
+    assert line[-2:] == ["init=uptrain", "init.folder=hf"]
+
+
+def test_what_cannot_be_uptrained_is_said(written):
+    folder, *_ = written("deepseek_v2")
+    assert "a latent has none" in uptraining(files.read_settings(folder)[1], "hf")
+    folder, *_ = written("llama", "data.vocab_size=93")
+    assert "no data here of 93 words" in uptraining(files.read_settings(folder)[1], "hf")

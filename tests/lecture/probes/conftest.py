@@ -1,0 +1,90 @@
+"""A probe's table, by its name and overrides; and a finished sweep for those that read one."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hydra import compose, initialize_config_dir
+
+from lecture04.cli import train as cli
+from lecture04.config import registry
+from lecture04.lecture.probes import command
+
+
+@cache
+def _settled(overrides: tuple[str, ...]):
+    with initialize_config_dir(str(cli.ROOT / "conf"), version_base="1.3"):
+        return command.settled(compose("probe", overrides=list(overrides)))
+
+
+@cache
+def _asked(overrides: tuple[str, ...]) -> pd.DataFrame:
+    cfg = _settled(overrides)
+    return registry.lookup("probe", cfg.probe.name)(cfg)
+
+
+@pytest.fixture(scope="session")
+def settled() -> Callable:
+    """`settled("probe=rope", "posenc=rope")`: the settled config of a probe's command line."""
+    return lambda *overrides: _settled(overrides)
+
+
+@pytest.fixture(scope="session")
+def ask() -> Callable[..., pd.DataFrame]:
+    """`ask("rope", "posenc=rope")`: the table of a probe; asked once for all tests."""
+    return lambda name, *overrides: _asked((f"probe={name}", *overrides)).copy()
+
+
+@pytest.fixture(scope="session")
+def value(ask) -> Callable[..., float]:
+    """`value("rope", quantity="|R_m q|", case="m = 3")`: the one figure that fits."""
+
+    def value(name: str, *overrides: str, **where: object) -> float:
+        table = ask(name, *overrides)
+        for column, wanted in where.items():
+            table = table[table[column] == wanted]
+        (found,) = table["value"]
+        return float(found)
+
+    return value
+
+
+# A run of a second; the first row of sweeps/ffn is the standard model.
+SMALL = (
+    "trainer.steps=30",
+    "trainer.batch_size=8",
+    "trainer.diverged_margin=-9",
+    "data.n_train=120",
+    "data.n_val=20",
+    "data.n_test=40",
+)
+
+
+@pytest.fixture(scope="session")
+def small_data() -> tuple[str, ...]:
+    """The overrides that the runs of `swept` were made with."""
+    return SMALL
+
+
+@pytest.fixture(scope="session")
+def swept(tmp_path_factory) -> Path:
+    """The outputs folder of `train.py -m sweeps=ffn` with small runs of two seeds; its table is called ffn."""
+    outputs = tmp_path_factory.mktemp("swept") / "outputs"
+    command = [sys.executable, str(cli.ROOT / "train.py"), "-m", "sweeps=ffn", "seed=0,1", "logger=none", *SMALL]
+    command += ["hydra/launcher=basic", f"paths.outputs={outputs}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    # With other settings than the file's the table has a name of its own; claims are about the file's.
+    (folder,) = (outputs / "sweeps").iterdir()
+    folder.rename(outputs / "sweeps" / "ffn")
+    return outputs
+
+
+@pytest.fixture(scope="session")
+def whole_corpus(tmp_path_factory) -> str:
+    """Where probes of the standard corpus keep it, as an override: made once."""
+    return f"paths.outputs={tmp_path_factory.mktemp('corpus')}"

@@ -1,0 +1,89 @@
+"""Section 1.1 and exercise 1: each claim by its id."""
+
+import math
+
+import pytest
+import torch
+
+from lecture04.lecture.probes import activations
+
+CURVES = list(activations.CURVES)
+
+
+def test_relu_dead_side(ask):
+    table = ask("activations")
+    grid = table[table.quantity.isin(["value", "derivative"])]
+    assert len(grid) == 2 * 7 * 11
+    assert set(grid.x) == {-5, -3, -2, -1, -0.5, 0, 0.5, 1, 2, 3, 5}
+    below = grid[grid.x < 0]
+    assert (below[below.function == "relu"].value == 0.0).all()
+    for name in ("gelu", "gelu_tanh", "silu"):
+        assert (below[below.function == name].value != 0.0).all()
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_the_grids_derivatives_are_the_slopes_of_the_values(name):
+    x, h = activations.points(-5, 5, 100), 1e-6  # 100 points: none of them at ReLU's corner
+    f = activations.CURVES[name]
+    slope = (f(x + h) - f(x - h)) / (2 * h)
+    torch.testing.assert_close(activations.derivative(f, x), slope, atol=1e-7, rtol=0)
+
+
+def test_gelu_and_silu_are_their_formulas(value):
+    def phi(x):
+        return (1 + math.erf(x / math.sqrt(2))) / 2
+
+    for x in (-3.0, -0.5, 2.0):
+        assert value("activations", quantity="value", function="gelu", x=x) == pytest.approx(x * phi(x), abs=1e-12)
+        silu = x / (1 + math.exp(-x))
+        assert value("activations", quantity="value", function="silu", x=x) == pytest.approx(silu, abs=1e-12)
+        assert value("activations", quantity="value", function="swish 1", x=x) == pytest.approx(silu, abs=1e-12)
+
+
+def lowest(ask, name):
+    table = ask("activations")
+    ((x, y),) = table[(table.quantity == "minimum") & (table.function == name)][["x", "value"]].to_numpy()
+    return x, y
+
+
+def test_gelu_minimum(ask):
+    assert lowest(ask, "gelu") == pytest.approx((-0.752, -0.170), abs=1e-3)
+
+
+def test_silu_minimum(ask):
+    x, y = lowest(ask, "silu")
+    assert (x, y) == pytest.approx((-1.278, -0.278), abs=1e-3)
+    sigmoid = 1 / (1 + math.exp(-x))
+    assert 1 + x * (1 - sigmoid) == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", list(activations.BRACKETS))
+def test_a_minimum_is_the_lowest_point(ask, name):
+    x, y = lowest(ask, name)
+    around = activations.points(2 * x, 0, 10_001)
+    assert activations.CURVES[name](around).min().item() >= y
+
+
+def test_gelu_tanh_gap(value):
+    gap = value("activations", quantity="largest gap to gelu on [-5, 0]")
+    assert gap == pytest.approx(4.73e-4, abs=0.02e-4)
+
+
+def test_swish_limits(ask, value):
+    assert value("activations", quantity="value", function="swish 0.1", x=-5.0) == pytest.approx(-1.888, abs=5e-4)
+    table = ask("activations")
+    half = table[table.quantity == "largest gap to x/2 on [-5, 5]"].value.tolist()
+    relu = table[table.quantity == "largest gap to relu on [-5, 5]"].value.tolist()
+    for gaps in (half, relu):  # each is of a beta ten times nearer to its limit than the one before
+        assert all(later < earlier / 8 for earlier, later in zip(gaps, gaps[1:], strict=False))
+    assert half[-1] < 0.01
+    assert relu[-1] < 0.001
+
+
+def test_silu_derivative(value):
+    assert value("activations", quantity="largest gap of the formula to autograd on [-5, 5]") < 1e-12
+
+
+def test_the_plot_has_both_panels_with_every_curve(ask):
+    figure = activations.plot(ask("activations"))
+    assert [len(axes.lines) for axes in figure.axes] == [len(CURVES)] * 2

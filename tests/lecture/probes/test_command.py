@@ -1,0 +1,136 @@
+"""`python probe.py`: what it prints, writes and refuses."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+from lecture04.config import registry
+from lecture04.lecture.probes import command, faces, options
+
+ROOT = Path(__file__).parents[3]
+CONF = ROOT / "conf"
+
+
+def probe(*arguments, cwd=ROOT):
+    return subprocess.run([sys.executable, str(ROOT / "probe.py"), *arguments], capture_output=True, text=True, cwd=cwd)
+
+
+def test_registry_and_conf_offer_the_same_probes():
+    files = {path.stem: yaml.safe_load(path.read_text())["name"] for path in (CONF / "probe").glob("*.yaml")}
+    assert set(files) == set(registry.names("probe")) >= set(options.SCHEMAS)
+    assert all(stem == name for stem, name in files.items())
+
+
+@pytest.mark.parametrize("name", registry.names("probe"))
+def test_a_probe_lies_in_a_file_of_its_name_and_says_what_it_asks(name):
+    entry = registry.entry("probe", name)
+    assert entry.module == f"lecture04.lecture.probes.{name}"
+    assert 20 < len(entry.summary) <= 110
+    assert entry.summary.endswith(".")
+
+
+@pytest.mark.parametrize("name", registry.names("probe"))
+def test_options_are_those_of_the_probe(settled, name):
+    assert type(settled(f"probe={name}").probe) is options.SCHEMAS.get(name, options.Probe)
+
+
+def test_a_probe_has_the_parts_of_a_run():
+    """Two lists in two files, since a schema cannot be exchanged: held together here."""
+
+    def parts(file):
+        defaults = yaml.safe_load((CONF / file).read_text())["defaults"]
+        return {k: v for line in defaults if isinstance(line, dict) for k, v in line.items() if "override" not in k}
+
+    run, asked = parts("config.yaml"), parts("probe.yaml")
+    for ours in ("logger", "sweeps", "probe"):
+        run.pop(ours, None)
+        asked.pop(ours, None)
+    assert asked == run
+
+
+def test_what_lies_in_the_folder(settled, tmp_path):
+    text = command.perform(settled("probe=activations"), tmp_path / "new", "python probe.py probe=activations")
+    folder = tmp_path / "new"
+    assert {path.name for path in folder.iterdir()} == {"table.csv", "table.md", "plot.png"}
+    assert text.endswith(f"{folder}/table.csv, table.md, plot.png")
+    assert (folder / "plot.png").read_bytes().startswith(b"\x89PNG")
+    table = pd.read_csv(folder / "table.csv")
+    assert list(table.columns) == ["claim", "quantity", "function", "x", "value"]
+    markdown = (folder / "table.md").read_text()
+    assert "Made by `python probe.py probe=activations`." in markdown
+    assert "-0.16997" in markdown
+    assert "-0.16997" in text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(6738415616.0, "6,738,415,616"), (-1.89562, "-1.8956"), (0.0, "0"), (float("nan"), ""), (None, ""), ("a", "a")],
+)
+def test_cells(value, text):
+    assert faces.cell(value) == text
+
+
+def test_one_from_the_command_line(tmp_path):
+    done = probe("probe=t5_buckets", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / "outputs" / "probes" / "t5_buckets"
+    assert {path.name for path in folder.iterdir()} == {"table.csv", "table.md"}
+    assert str(folder) in done.stdout
+    assert "Made by `python probe.py probe=t5_buckets`." in (folder / "table.md").read_text()
+
+
+def test_several_from_the_command_line(tmp_path):
+    done = probe("probe=t5_buckets,models", "-m", "seed=0,1", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    tables = sorted(str(path.parent.relative_to(tmp_path / "outputs/probes")) for path in tmp_path.rglob("table.csv"))
+    assert tables == ["models/seed=0", "models/seed=1", "t5_buckets/seed=0", "t5_buckets/seed=1"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ["probe=grad_norm"],
+            "probe=grad_norm: there is no such choice. Did you mean grad_norms? Choices: activations, ",
+        ),
+        (["seed=1"], "No probe is named; write probe=NAME. Choices: activations, "),
+        (["probe=kv_cache", "probe.n_ctx=0"], "probe.n_ctx=0: must be at least 1."),
+        (["probe=grad_norms", "probe.depths=[2,0]"], "probe.depths=[2, 0]: numbers of layers, each at least 1."),
+    ],
+)
+def test_what_is_wrong_is_one_sentence_and_leaves_no_folder(tmp_path, arguments, said):
+    done = probe(*arguments, cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith(said)
+    assert done.stderr.count("\n") == 1
+    assert not done.stdout
+    assert not list(tmp_path.iterdir())
+
+
+def test_help_lists_every_probe_with_a_line():
+    done = probe("--help")
+    assert done.stdout == command.help_text() + "\n"
+    for name in registry.names("probe"):
+        assert f"  {name} " in done.stdout
+
+
+def test_a_composed_probe_imports_nothing_heavy():
+    code = (
+        "import sys\nfrom hydra import compose, initialize_config_dir\n"
+        "from lecture04 import cli\nfrom lecture04.lecture.probes import command\n"
+        "with initialize_config_dir(str(cli.ROOT / 'conf'), version_base='1.3'):\n"
+        "    command.settled(compose('probe', overrides=['probe=grad_norms']))\n"
+        "command.help_text()\n"
+        "bad = {'torch', 'numpy', 'pandas', 'matplotlib', 'wandb', 'rich'} & set(sys.modules); assert not bad, bad"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_run_has_no_probe_in_it(compose):
+    """So that probes change no run's identity."""
+    assert not hasattr(compose(), "probe")

@@ -1,0 +1,132 @@
+"""Sections 3.1 to 3.3 and exercise 3: each claim by its id."""
+
+import itertools
+
+import pytest
+
+from lecture04.config import registry
+from lecture04.config import sizes as counts
+from lecture04.lecture.probes import kv_cache
+from lecture04.lecture.probes.common import llama_like, published
+
+PAIRS = [
+    (attention, posenc)
+    for attention, posenc in itertools.product(registry.names("attention"), registry.names("posenc"))
+    if posenc not in registry.fact("attention", attention, "refuses", ())
+]
+
+
+@pytest.fixture
+def found(value):
+    """One figure: of a case, by quantity, with overrides."""
+    return lambda case, quantity, *overrides: value("kv_cache", *overrides, case=case, quantity=quantity)
+
+
+def test_kv_formula(ask, found):
+    """Every model that the claim names, at 32K tokens in bf16."""
+    expected = {  # numbers per token and layer, KiB per token, GiB at 32K
+        "Llama 2 7B, MHA": (2 * 32 * 128, 512, 16),
+        "Llama 2 70B, GQA": (2 * 8 * 128, 320, 10),
+        "Llama 2 70B, as if MHA": (2 * 64 * 128, 2560, 80),
+        "Llama 3 8B, GQA": (2 * 8 * 128, 128, 4),
+        "Llama 3 70B, GQA": (2 * 8 * 128, 320, 10),
+        "Mistral 7B, GQA": (2 * 8 * 128, 128, 4),
+        "DeepSeek-V2, MLA": (512 + 64, 576 * 60 * 2 / 1024, 576 * 60 * 2 * 32768 / 2**30),
+        "DeepSeek-V2, as if MHA": (2 * 128 * 128, 3840, 120),
+    }
+    quantities = ("numbers per token and layer", "KiB per token", "GiB of cache")
+    for case, figures in expected.items():
+        assert tuple(found(case, quantity) for quantity in quantities) == figures
+
+
+def test_kv_formula_at_other_lengths_batches_and_types(found):
+    one = found("Llama 2 7B, MHA", "GiB of cache")
+    assert found("Llama 2 7B, MHA", "GiB of cache", "probe.n_ctx=4096") == one / 8
+    assert found("Llama 2 7B, MHA", "GiB of cache", "probe.batch=3") == 3 * one
+    assert found("Llama 2 7B, MHA", "GiB of cache", "probe.dtype=fp32") == 2 * one
+    assert (
+        found("Llama 2 7B, MHA", "GiB of weights", "probe.dtype=fp8") == found("Llama 2 7B, MHA", "GiB of weights") / 2
+    )
+
+
+def test_llama2_70b_mha(found):
+    assert found("Llama 2 70B, as if MHA", "GiB of cache") == 80
+    assert found("Llama 2 70B, GQA", "GiB of cache") == 10
+    assert found("Llama 2 70B, GQA", "GiB of weights") == pytest.approx(128.5, abs=0.05)
+
+
+def test_mistral_kv(found):
+    eight = ("probe.batch=8",)
+    assert found("Mistral 7B, GQA", "KiB per token", *eight) == 128
+    assert found("Mistral 7B, GQA", "GiB of cache", *eight) == 32
+    assert found("Mistral 7B, as if MHA", "KiB per token", *eight) == 512
+    assert found("Mistral 7B, as if MHA", "GiB of cache", *eight) == 128
+    assert found("Mistral 7B, GQA", "GiB of weights", *eight) == pytest.approx(13.5, abs=0.05)
+
+
+def test_mla_576(found):
+    assert found("DeepSeek-V2, MLA", "numbers per token and layer") == 576
+    assert round(1 / found("DeepSeek-V2, MLA", "share of MHA")) == 57
+
+
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        ("Llama 2 7B", 6_738_415_616),
+        ("Llama 2 70B", 68_976_648_192),
+        ("Llama 3 8B", 8_030_261_248),
+        ("Llama 3 70B", 70_553_706_496),
+        ("Mistral 7B", 7_241_732_096),
+    ],
+)
+def test_published_shapes_come_to_the_released_parameters(settled, name, params):
+    assert counts.params(llama_like(settled("probe=kv_cache"), published("shapes.yaml")[name])) == params
+
+
+def test_deepseek_v2s_parameters_are_those_of_its_released_config():
+    """config.json: 60 layers of 5120, the first with a dense FFN, else 160 + 2 experts; MLA with a latent for q too."""
+    d, n_layers, h, latent, latent_q, rope, nope, v = 5120, 60, 128, 512, 1536, 64, 128, 128
+    queries = d * latent_q + latent_q + latent_q * h * (nope + rope)
+    attention = queries + d * (latent + rope) + latent + latent * h * (nope + v) + h * v * d
+    experts = (160 + 2) * 3 * d * 1536 + 160 * d
+    whole = n_layers * (attention + 2 * d) + 3 * d * 12288 + (n_layers - 1) * experts + 2 * 102400 * d + d
+    assert published("shapes.yaml")["DeepSeek-V2"]["params"] == whole
+
+
+@pytest.mark.parametrize("name", published("shapes.yaml"))
+def test_every_shape_names_its_source(name):
+    assert "arXiv" in published("shapes.yaml")[name]["source"]
+
+
+@pytest.mark.parametrize(("attention", "posenc"), PAIRS)
+def test_cached_equals_full(found, attention, posenc):
+    case = f"{attention}, {posenc}"
+    assert found(case, "max |cached - whole|") < 1e-5
+    assert found(case, "bytes measured") == found(case, "bytes by formula")
+    heads = {"mha": 4, "gqa": 2, "mqa": 1}
+    if attention in heads:
+        assert (
+            found(case, "bytes measured") == 48 * 2 * 2 * heads[attention] * 16 * 4
+        )  # keys and values, 2 layers, fp32
+
+
+def test_groups_are_heads(found):
+    as_mha, as_mqa = "gqa with 4 of 4 KV heads, and mha", "gqa with 1 of 4 KV heads, and mqa"
+    for case, share in ((as_mha, 1), (as_mqa, 1 / 4)):
+        assert found(case, "max |gqa - other|") == 0.0
+        assert found(case, "share of MHA's cache") == share
+        assert found(case, "bytes of gqa") == found(case, "bytes of the other")
+    # Two products of all 48 keys with 64 dimensions, 2 FLOPs each, in 2 layers.
+    assert (
+        found(as_mha, "attention FLOPs per token") == found(as_mqa, "attention FLOPs per token") == 2 * 2 * 2 * 48 * 64
+    )
+
+
+def test_more_tokens_than_the_documents_have_can_be_decoded(found):
+    few = "model.d_model=16"
+    assert found("mha, learned", "bytes measured", "probe.n_tokens=70", few) == 70 * 2 * 2 * 16 * 4
+
+
+def test_shown_has_a_row_for_every_case(ask):
+    frames = kv_cache.shown(ask("kv_cache"))
+    assert [len(frame) for frame in frames.values()] == [11, len(PAIRS), 2]

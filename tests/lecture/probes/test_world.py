@@ -1,0 +1,150 @@
+"""The Garden World's figures, and the excess of trained models by how often a pairing was seen."""
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from lecture04.data.garden import POSSESSIVES
+from lecture04.lecture.probes import world
+from lecture04.lecture.probes.finished import of_config
+from lecture04.lecture.probes.world import BUCKETS, CORPUS, EXCESS, MEAN, NONE, SHARE, TOKENS
+from lecture04.training.run import load_corpus
+
+
+def test_floor(value, whole_corpus):
+    assert 3.60 < value("world", whole_corpus, claim="floor") < 3.72
+
+
+def test_doc_length(value, whole_corpus):
+    for split in ("train", "val", "test"):
+        assert 24 < value("world", whole_corpus, claim="doc_length", case=split) < 26
+
+
+def test_the_corpus_is_counted(value, settled, whole_corpus):
+    corpus, words = load_corpus(settled("probe=world", whole_corpus)), Counter()
+    documents = [
+        corpus.test.tokens[a + 1 : b].tolist()
+        for a, b in zip(corpus.test.offsets[:-1], corpus.test.offsets[1:], strict=True)
+    ]
+    for document in documents:
+        words.update(corpus.vocab[token] for token in document)
+    lengths = sorted(map(len, documents))
+
+    def found(quantity):
+        return value("world", whole_corpus, case="test", quantity=quantity)
+
+    assert found("documents") == 2000
+    assert found("predicted tokens") == sum(lengths)
+    assert found("mean tokens") == pytest.approx(sum(lengths) / 2000)
+    assert found("median tokens") == (lengths[999] + lengths[1000]) / 2
+    assert found("longest") == lengths[-1] <= 64
+    assert found("possessives") == sum(words[word] for word in POSSESSIVES)
+    assert found("true perplexity") == pytest.approx(math.exp(-corpus.test.log_prob.sum() / sum(lengths)))
+    assert value("world", whole_corpus, quantity="words of the vocabulary") == 92
+
+
+def test_far_is_what_evaluation_takes_for_far(value, whole_corpus):
+    def far(window):
+        return value("world", whole_corpus, f"eval.window={window}", case="test", quantity="far possessives")
+
+    assert far(4) > 400
+    assert far(0) == value("world", whole_corpus, case="test", quantity="possessives")
+    assert far(0) > far(4) > far(8) > 0
+
+
+def test_without_runs_the_corpus_is_there_and_stderr_says_what_is_missing(settled, tmp_path, capsys):
+    few = ("data.n_train=9", "data.n_val=3", "data.n_test=3")
+    table = world.world(settled("probe=world", *few, f"paths.outputs={tmp_path}"))
+    assert set(table.part) == {CORPUS}
+    assert list(world.shown(table)) == ["The corpus: 92 words"]
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert f"python train.py -m sweeps=norm paths.outputs={tmp_path}" in said
+
+
+@pytest.fixture
+def overrides(swept, small_data):
+    return (*small_data, f"paths.outputs={swept}")
+
+
+@pytest.fixture
+def parts(settled, overrides):
+    """The config, the corpus and the standard model's runs of a small sweep."""
+    cfg = settled("probe=world", *overrides)
+    return cfg, load_corpus(cfg), of_config(cfg)
+
+
+def test_how_often_a_pairing_was_seen(parts):
+    _, corpus, _ = parts
+    training = list(zip(corpus.train.given.tolist(), corpus.train.tokens.tolist(), strict=True))
+    count = Counter(pair for pair in training if pair[0] >= 0)
+    expected = [
+        count[given, token] if given >= 0 else -1
+        for given, token in zip(corpus.test.given.tolist(), corpus.test.tokens.tolist(), strict=True)
+    ]
+    seen = world.times_seen(corpus.test, corpus.train, len(corpus.vocab))
+    np.testing.assert_array_equal(seen, expected)
+    assert 0 in expected, "so small a training split leaves pairings unseen"
+    own = world.times_seen(corpus.train, corpus.train, len(corpus.vocab))
+    assert (own != 0).all(), "what stands in training was seen there"
+
+
+@pytest.mark.parametrize(
+    ("seen", "bucket"),
+    [
+        (-1, NONE),
+        (0, "never seen"),
+        (1, "seen 1-2 times"),
+        (2, "seen 1-2 times"),
+        (3, "seen 3-10 times"),
+        (10, "seen 3-10 times"),
+        (11, "seen 11-100 times"),
+        (100, "seen 11-100 times"),
+        (101, "seen more often"),
+        (9999, "seen more often"),
+    ],
+)
+def test_buckets(seen, bucket):
+    found = world.by_times_seen(np.array([2.5, -1.0]), np.array([seen, seen]))
+    assert found == {name: (2, 1.5) if name == bucket else (0, 0.0) for name in (*BUCKETS, NONE)}
+
+
+def test_the_buckets_hold_the_whole_excess_that_evaluation_finds(ask, overrides, parts):
+    """Tokens and nats add up to what the runs' own records say, seed by seed."""
+    _, corpus, runs = parts
+    assert [run.seed for run in runs] == [0, 1]
+    table = ask("world", *overrides)
+    for run in runs:
+        lines = table[(table.part == EXCESS) & (table.seed == run.seed)]
+        wide = lines.pivot(index="case", columns="quantity", values="value")
+        buckets = wide.drop(index="all")
+        assert buckets[TOKENS].sum() == wide[TOKENS]["all"] == corpus.test.n_predicted
+        assert buckets[SHARE].sum() == pytest.approx(1)
+        assert (buckets[TOKENS] * buckets[MEAN]).sum() / corpus.test.n_predicted == pytest.approx(wide[MEAN]["all"])
+        (path,) = (run.record.folder / "evals").glob("*.json")
+        recorded = run.record.metrics(path.stem)["test/excess"]
+        assert wide[MEAN]["all"] == pytest.approx(recorded, abs=1e-5)
+
+
+def test_the_claim_is_about_what_was_never_seen(ask, overrides):
+    claimed = ask("world", *overrides).query("claim == 'unseen_pairs'")
+    assert set(claimed.case) == {"never seen"}
+    assert set(claimed.quantity) == {TOKENS, SHARE, MEAN}
+
+
+def test_shown_has_a_row_for_every_bucket(ask, overrides):
+    corpus, excess = world.shown(ask("world", *overrides)).items()
+    assert list(corpus[1].columns) == ["quantity", "train", "val", "test"]
+    assert excess[0].endswith("(seeds 0, 1)")
+    assert excess[1].pairing.tolist() == [*BUCKETS, NONE, "all"]
+    assert excess[1]["lowest share"].iloc[0] <= excess[1][SHARE].iloc[0] <= excess[1]["highest share"].iloc[0]
+
+
+def test_a_table_goes_to_a_file_and_comes_back(ask, overrides, tmp_path):
+    """Figures of the corpus have no seed, and are written as such."""
+    table = ask("world", *overrides)
+    text = table.to_csv(index=False)
+    assert ",corpus,,test,documents,40.0" in text
+    assert f",{EXCESS},1,all,{TOKENS}," in text

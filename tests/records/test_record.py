@@ -1,0 +1,139 @@
+"""A run's folder: what is read back is what was written, and nothing half-written counts."""
+
+import json
+import math
+import subprocess
+import sys
+
+import pytest
+
+from lecture04.records.identity import fingerprint, run_name
+from lecture04.records.record import Record, Status, find, is_other_code
+
+
+@pytest.fixture
+def cfg(compose, tmp_path):
+    return compose(f"paths.outputs={tmp_path}")
+
+
+@pytest.fixture
+def record(cfg):
+    record = find(cfg)
+    record.folder.mkdir(parents=True)
+    return record
+
+
+def test_a_run_without_a_summary_is_missing(record):
+    assert record.status() is Status.missing
+    assert record.last_step() == 0
+
+
+def test_metrics_come_back_from_summary_and_evaluation(record, cfg):
+    record.start(cfg, "python train.py")
+    record.finish(Status.finished, cfg, "python train.py", metrics={"steps": 3, "train_seconds": 1.5})
+    assert not record.is_complete("key")
+    record.write_evaluation("key", {"metrics": {"test/nll": 1.25, "test/ppl": math.inf}})
+    assert record.is_complete("key")
+    assert not record.is_complete("another key")
+    metrics = record.metrics("key")
+    assert metrics["steps"] == 3
+    assert metrics["test/nll"] == 1.25
+    assert math.isnan(metrics["test/ppl"])
+
+
+def test_files_are_strict_json(record, cfg):
+    record.append({"step": 1, "train/loss": math.nan})
+    record.finish(Status.diverged, cfg, "", metrics={"x": math.inf})
+    for text in (record.folder / "metrics.jsonl", record.folder / "summary.json"):
+        json.loads(text.read_text(), parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+
+
+def test_a_line_that_is_being_written_does_not_count(record):
+    record.append({"step": 10, "train/loss": 1.0})
+    record.append({"step": 20, "train/loss": 1.0})
+    assert record.last_step() == 20
+    with open(record.folder / "metrics.jsonl", "a") as file:
+        file.write('{"step": 3')
+    assert record.last_step() == 20
+
+
+@pytest.mark.parametrize(
+    "torn",
+    [
+        *("", '{"status": "fini', "[1, 2", "3", "[]", "null", "{}"),
+        *('{"status": "bogus"}', '{"status": "finished"}', '{"status": "finished", "metrics": 3}'),
+    ],
+)
+def test_a_torn_summary_is_set_aside_and_said(record, caplog, torn):
+    (record.folder / "summary.json").write_text(torn)
+    assert record.status() is Status.missing
+    assert (record.folder / "summary.json.unreadable").exists()
+    assert "could not be read" in caplog.text
+
+
+@pytest.mark.parametrize("torn", ["", "[]", "{}", '{"metrics": 3}', '{"metrics": {"a": 1}'])
+def test_a_torn_evaluation_is_set_aside_and_said(record, cfg, caplog, torn):
+    record.finish(Status.finished, cfg, "", metrics={})
+    record.write_evaluation("key", {"metrics": {}})
+    (record.folder / "evals" / "key.json").write_text(torn)
+    assert not record.is_complete("key")
+    assert (record.folder / "evals" / "key.json.unreadable").exists()
+    assert "could not be read" in caplog.text
+
+
+def test_starting_again_takes_away_what_a_failed_try_left(record, cfg):
+    record.append({"step": 10})
+    record.finish(Status.failed, cfg, "", error="boom")
+    record.start(cfg, "python train.py")
+    assert record.status() is Status.missing
+    assert record.last_step() == 0
+
+
+def test_forgetting_failures_leaves_results(record, cfg):
+    record.finish(Status.diverged, cfg, "", metrics={})
+    record.write_evaluation("key", {"error": "boom"})
+    record.forget_failure("key")
+    assert record.status() is Status.diverged
+    assert record.error("key") is None
+
+
+def test_a_run_that_another_process_works_on_is_left_alone(record):
+    record.append({"step": 10})
+    with record.lock():
+        script = (
+            "import sys; from pathlib import Path; from lecture04.records.record import Record\n"
+            "Record(Path(sys.argv[1])).forget_failure('key')"
+        )
+        subprocess.run([sys.executable, "-c", script, str(record.folder)], check=True)
+        assert record.last_step() == 10
+
+
+def test_a_run_is_found_by_its_fingerprint_whatever_its_folder_is_called(record, cfg):
+    renamed = record.folder.with_name(f"my favourite-{fingerprint(cfg)}")
+    record.folder.rename(renamed)
+    assert find(cfg) == Record(renamed)
+
+
+def test_a_run_of_other_code_stands_in_only_where_asked_for(compose, tmp_path):
+    cfg, lax = compose(f"paths.outputs={tmp_path}"), compose(f"paths.outputs={tmp_path}", "runs.reuse=config")
+    other = Record(tmp_path / "runs" / f"x-{fingerprint(cfg).config}-000000")
+    other.folder.mkdir(parents=True)
+    assert find(lax).folder.name == run_name(cfg), "an unfinished run stands for nothing"
+    other.finish(Status.finished, cfg, "", metrics={})
+    assert find(cfg).folder.name == run_name(cfg)
+    assert find(lax) == other
+    assert is_other_code(other, lax)
+    own = find(cfg)
+    own.folder.mkdir()
+    own.finish(Status.finished, cfg, "", metrics={})
+    assert find(lax) == own, "a run of the same code comes first"
+    assert not is_other_code(own, lax)
+
+
+def test_the_settled_config_lies_in_the_folder(record, cfg):
+    from omegaconf import OmegaConf
+
+    record.start(cfg, "python train.py ffn=relu")
+    text = (record.folder / "config.yaml").read_text()
+    assert text.startswith("# python train.py ffn=relu\n")
+    assert OmegaConf.create(text).ffn.d_ff == cfg.ffn.d_ff
