@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch.func import functional_call, grad, stack_module_state, vmap
 
-from lecture04.config import registry
+from lecture04.config import Attention, registry
 from lecture04.nn.init import build
 
 FAMILIES = ("ffn", "norm", "placement", "attention", "posenc", "init")
@@ -35,7 +35,7 @@ EVERY_PAIR = pytest.mark.parametrize(
     [
         (f"attention={attention}", f"posenc={posenc}")
         for attention, posenc in itertools.product(registry.names("attention"), registry.names("posenc"))
-        if posenc not in registry.fact("attention", attention, "refuses", ())
+        if posenc not in registry.options_of("attention", attention, Attention).refuses
     ],
     ids=" ".join,
 )
