@@ -10,6 +10,10 @@ import numpy as np
 import pytest
 from hydra import compose as hydra_compose
 from hydra import initialize_config_dir
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from lecture04 import config
 from lecture04.cli import train as cli
@@ -39,9 +43,25 @@ SMALL = (
 
 
 @cache
-def _settings(overrides: tuple[str, ...]) -> Any:
+def _composed(overrides: tuple[str, ...]) -> DictConfig:
     with initialize_config_dir(str(cli.ROOT / "conf"), version_base="1.3"):
-        return cli.settings_of(hydra_compose("config", overrides=list(overrides)))
+        return hydra_compose("config", overrides=list(overrides))
+
+
+@cache
+def _settings(overrides: tuple[str, ...]) -> Any:
+    """What Hydra composes. It takes 0.2 s, so that lines of the same choices share one composition.
+
+    Their single values are set as Hydra sets them; what cannot be set it is left to say itself.
+    """
+    values = [line for line in overrides if "." in line.partition("=")[0] or line.startswith("seed=")]
+    cfg = deepcopy(_composed(tuple(line for line in overrides if line not in values)))
+    try:
+        for value in OverridesParser.create().parse_overrides(values):
+            OmegaConf.update(cfg, value.key_or_group, value.value(), merge=True)
+    except (HydraException, OmegaConfBaseException):
+        cfg = _composed(overrides)
+    return cli.settings_of(cfg)
 
 
 @cache
