@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -14,6 +13,8 @@ from lecture04.config.schema import PARTS
 # What a run that starts from another one (init=uptrain) shares with it, beside its seed.
 INHERITED = ("data", "layout", "eval", "paths", "runs", "logger", "parts")
 CONF = Path(__file__).parents[3] / "conf"
+CONF_FOLDERS = [CONF]
+"""Where YAMLs lie: the package's, then those from outside."""
 # Options of Hydra's that are followed by a value.
 WITH_VALUE = {
     *("-c", "--cfg", "-p", "--package", "-cp", "--config-path", "-cn", "--config-name", "-cd", "--config-dir"),
@@ -21,10 +22,13 @@ WITH_VALUE = {
 }
 
 
-def multirun_last(arguments: Sequence[str]) -> list[str]:
-    """-m behind everything else: Hydra 1.3 refuses overrides on both sides of it."""
-    flags = ("-m", "--multirun")
-    return [a for a in arguments if a not in flags] + ["-m"] * any(a in flags for a in arguments)
+def options_first(arguments: Sequence[str]) -> list[str]:
+    """Options in front, overrides behind them: argparse wants the overrides side by side."""
+    lines = overrides(arguments)
+    left = list(arguments)
+    for line in lines:
+        left.remove(line)
+    return [*left, *lines]
 
 
 def overrides(arguments: Sequence[str]) -> list[str]:
@@ -48,10 +52,14 @@ def command_line(program: str, arguments: Sequence[str]) -> str:
     return shlex.join(["python", program, *arguments])
 
 
-@cache
 def groups() -> dict[str, list[str]]:
-    """The groups of conf/ that every run needs one choice of, with their choices."""
-    return {name: sorted(path.stem for path in (CONF / name).glob("*.yaml")) for name in (*PARTS, "model")}
+    """The groups that every run needs one choice of, with their choices."""
+    return {name: choices(name) for name in (*PARTS, "model")}
+
+
+def choices(group: str) -> list[str]:
+    """The YAMLs of a group, those from outside among them."""
+    return sorted({path.stem for conf in CONF_FOLDERS for path in (conf / group).glob("*.yaml")})
 
 
 def complaint(override: str) -> str | None:
@@ -78,9 +86,15 @@ def complaint(override: str) -> str | None:
         return f"{override}: every run needs one choice of {key}, by its name." + nearest("", groups()[key])
     if key == "sweeps" and "," in value:
         return f"{override}: one sweep at a time."
+    if key == "parts" and not value.startswith("["):
+        return f"{override}: write a list of files or modules, as in parts=[{value}]."
     if key == "init.source" and not _is_override(override):
         return f"{override}: write a list of overrides, each in quotes, as in \"init.source=['attention=mha']\"."
-    is_group = "/" in key or key in ("schema", "sweeps", *(path.name for path in CONF.iterdir()))
+    is_group = "/" in key or key in (
+        "schema",
+        "sweeps",
+        *(path.name for conf in CONF_FOLDERS for path in conf.iterdir()),
+    )
     if is_group and not _are_names(value):
         return f"{override}: {key} takes one choice, by its name; for none, leave {key}= away."
     return None

@@ -165,7 +165,7 @@ def _job(row: Row, seed: int, request: Request) -> Job:
     return Job(row.name, seed, (*row.overrides, f"seed={seed}"), request, find(run, request.session), key)
 
 
-def _metric_errors(sweep: Sweep) -> list[str]:
+def _metric_errors(sweep: Table) -> list[str]:
     fields = [("sweep.primary", sweep.primary), *(("sweep.columns", name) for name in sweep.columns)]
     errors = [
         f"{field}={name}: nothing measures this." + nearest(name, METRICS)
