@@ -20,7 +20,7 @@ from lecture04.lecture.command import OUTPUTS, make
 from lecture04.lecture.items import ITEMS, probe
 wanted = [item for item in ITEMS if item.name in ("t5_buckets", "models")]
 wanted += [probe("no_such_probe")] * ("fail" in sys.argv)
-sys.exit(make([4, 5], wanted, OUTPUTS, "python -m lecture04.lecture 4 5", known=wanted))
+sys.exit(make([4, 5], wanted, OUTPUTS, "lecture04 lecture 4 5", known=wanted))
 """
 
 

@@ -66,9 +66,9 @@ def said(wanted: Sequence[Claim], findings: dict[str, Finding]) -> str:
 
 def main(words: Sequence[str]) -> None:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m lecture04.lecture", description=USAGE)
+    parser = argparse.ArgumentParser(prog="lecture04 lecture", description=USAGE)
     parser.add_argument("section", nargs="*", help="0 to 5; all where none is named")
     asked = sections(parser.parse_args(words).section)
     items = chosen(claim for claim in claims() if claim.part in asked)
-    if make(asked, items, OUTPUTS, " ".join(["python -m lecture04.lecture", *words])):
+    if make(asked, items, OUTPUTS, " ".join(["lecture04 lecture", *words])):
         sys.exit(1)
