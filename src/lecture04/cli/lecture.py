@@ -2,7 +2,6 @@
 
 import sys
 
-from lecture04.config import messages
 from lecture04.config.places import IS_CHECKOUT
 
 
@@ -10,6 +9,6 @@ def entry() -> None:
     """The command line."""
     if not IS_CHECKOUT:
         sys.exit("The lecture runs scripts and tests of the repository: clone it, then `make lecture`.")
-    from lecture04.lecture.command import main
+    from lecture04.lecture import command
 
-    messages.run(lambda: main(sys.argv[1:]))
+    command.entry(sys.argv[1:])
