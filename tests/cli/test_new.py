@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from lecture04.cli.new import new
-from lecture04.config.messages import UserError
+from lecture04.config.errors import UserError
 from lecture04.sweep.files import load
 
 

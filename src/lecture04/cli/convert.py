@@ -8,6 +8,7 @@ from lecture04 import config
 from lecture04.config import messages
 from lecture04.config import overrides as arguments
 from lecture04.config import sizes as counts
+from lecture04.config.errors import UserError
 
 
 def parser() -> argparse.ArgumentParser:
@@ -34,7 +35,7 @@ def write(run: Path, folder: Path, architecture: str | None) -> str:
 
     cfg, status = read_config(run), Record(run).status()
     if status is not Status.finished:
-        raise messages.UserError(f"{run}: the run is {status.value}, not finished, so there is no model to write.")
+        raise UserError(f"{run}: the run is {status.value}, not finished, so there is no model to write.")
     from safetensors import SafetensorError
 
     from lecture04.huggingface import files, folders
@@ -43,7 +44,7 @@ def write(run: Path, folder: Path, architecture: str | None) -> str:
     try:
         model = checkpoint.load(cfg, run)
     except (SafetensorError, RuntimeError) as e:
-        raise messages.UserError(f"{run / checkpoint.NAME}: not this run's parameters: {e}") from e
+        raise UserError(f"{run / checkpoint.NAME}: not this run's parameters: {e}") from e
     their = folders.save(model, cfg, folder, architecture)
     _, written = files.read_settings(folder)
     apart = " Its embeddings are scaled, so the head that it shares with them was written on its own."
@@ -76,7 +77,7 @@ def read(folder: Path) -> str:
     return "\n".join(lines)
 
 
-def _n_parameters(cfg: config.Root) -> str:
+def _n_parameters(cfg: config.Architecture) -> str:
     return f"{counts.params(cfg):,} parameters"
 
 

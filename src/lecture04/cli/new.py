@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from lecture04.config import messages
-from lecture04.config.messages import UserError
+from lecture04.config.errors import UserError
 
 TEMPLATE = Path(__file__).parent / "project"
 NEXT = """\

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from lecture04.config import messages
-from lecture04.config.messages import UserError
+from lecture04.config.errors import UserError
 from lecture04.config.overrides import program
 
 

@@ -25,7 +25,7 @@ def show(n_documents: int, seed: int, world_seed: int) -> None:
     """Print documents, each with its number of tokens, its true log-probability and its perplexity."""
     import numpy as np
 
-    from lecture04.data.garden import VOCAB, Garden
+    from lecture04.data.garden.world import VOCAB, Garden
 
     garden, rng = Garden(world_seed), np.random.default_rng(seed)
     for _ in range(n_documents):
