@@ -24,7 +24,6 @@ from hydra.types import RunMode
 
 from lecture04.cli import train as cli
 from lecture04.config.code import statements
-from lecture04.config.places import CONF, ROOT
 from lecture04.config.registry import PACKAGE
 from lecture04.lecture.items import Item, Kind
 from lecture04.lecture.probes.command import settled
@@ -40,7 +39,7 @@ RESULT = {Kind.probe: "table.csv", Kind.test: "junit.xml"}
 @contextmanager
 def composing() -> Iterator[None]:
     """Hydra, ready to compose; what is below works inside of it."""
-    with initialize_config_dir(str(CONF), version_base="1.3"):
+    with initialize_config_dir(str(cli.ROOT / "conf"), version_base="1.3"):
         yield
 
 
@@ -116,7 +115,7 @@ def _own(item: Item) -> list[str]:
 
 
 def _test_files(item: Item) -> list[Path]:
-    return [ROOT / path for path in (item.path, *item.reads)]
+    return [cli.ROOT / path for path in (item.path, *item.reads)]
 
 
 def _runs(item: Item) -> object:

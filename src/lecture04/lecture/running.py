@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lecture04.config.places import ROOT
+from lecture04.cli.train import ROOT
 from lecture04.lecture import fresh
 from lecture04.lecture.fresh import State
 from lecture04.lecture.items import Item, Kind

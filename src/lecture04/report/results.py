@@ -8,7 +8,6 @@ from typing import Any
 import pandas as pd
 
 from lecture04.config.messages import UserError
-from lecture04.config.overrides import program
 from lecture04.records.metrics import METRICS
 from lecture04.records.record import Record, Status, read_json
 
@@ -72,7 +71,7 @@ def collect(folder: Path) -> Results:
         there = sorted(path.parent.name for path in folder.parent.glob("*/sweep.json"))
         raise UserError(f"{folder}: no table lies there. Choices: {', '.join(there) or 'none yet'}.")
     if lacks := _lacking(manifest):
-        command = manifest.get("command", f"{program('train.py')} -m sweeps={folder.name}")
+        command = manifest.get("command", f"python train.py -m sweeps={folder.name}")
         raise UserError(f"{folder}/sweep.json: says nothing of {', '.join(lacks)}; `{command}` writes it again.")
     return gather(folder, manifest)
 

@@ -4,7 +4,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lecture04 import register
-from lecture04.nn.ffn import PlainFFN
+from lecture04.nn import PlainFFN
 
 
 @register("ffn", "mine")
