@@ -33,7 +33,7 @@ def write(run: Path, folder: Path, architecture: str | None) -> str:
     from lecture04.records.config_file import read_config
     from lecture04.records.record import Record, Status
 
-    cfg, status = read_config(run), Record(run).status()
+    (cfg, _), status = read_config(run), Record(run).status()
     if status is not Status.finished:
         raise UserError(f"{run}: the run is {status.value}, not finished, so there is no model to write.")
     from safetensors import SafetensorError
