@@ -1,4 +1,4 @@
-"""The A/A test: rows that differ in their seeds alone must not be told apart. `python -m lecture04.report.aa`.
+"""The A/A test: rows that differ in their seeds alone must not be told apart. `python tools/aa.py`.
 
 The runs of `sweeps/aa.yaml`, all of one configuration, are split into rows of equal size with disjoint seeds and judged
 as any table is (unpaired, since no two rows share a seed). In how many splits is any row called better or worse? The
@@ -77,7 +77,7 @@ def page(outcome: Outcome, n_runs: int) -> str:
         f"worse: {outcome.rate:.1%}, the protocol allows {ALLOWED:.0%}. (The splits share their runs, so it is one "
         "experiment looked at in many ways and not as many experiments; docs/statistics.md has simulated rates.)",
         "",
-        "Made by `python train.py -m sweeps=aa`, then `python -m lecture04.report.aa`.",
+        "Made by `python train.py -m sweeps=aa`, then `python tools/aa.py`.",
         "",
     ]
     return "\n".join(lines)
@@ -85,7 +85,7 @@ def page(outcome: Outcome, n_runs: int) -> str:
 
 def main() -> None:
     """Split, judge, print and write aa.md beside the table."""
-    parser = argparse.ArgumentParser(prog="python -m lecture04.report.aa", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python tools/aa.py", description=__doc__)
     parser.add_argument("--outputs", type=Path, default=Path("outputs"))
     folder = parser.parse_args().outputs / "sweeps" / "aa"
     try:

@@ -174,11 +174,8 @@ def test_names_are_no_formulas(sweep):
 
 def test_the_command_says_where_it_put_things_and_imports_no_torch(sweep):
     folder = sweep(ROWS)
-    code = (
-        "import sys; from lecture04.report.figures.__main__ import main\n"
-        "main()\nassert not {'torch', 'wandb'} & set(sys.modules)"
-    )
-    command = [sys.executable, "-c", code, "mine", "--outputs", str(folder.parents[1])]
+    code = "import sys; from lecture04.cli.main import main\nmain()\nassert not {'torch', 'wandb'} & set(sys.modules)"
+    command = [sys.executable, "-c", code, "report", "--figures", "mine", "--outputs", str(folder.parents[1])]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     where, names = done.stdout.strip().split(": ")

@@ -158,7 +158,7 @@ def test_a_table_that_cannot_be_read_keeps_no_other_from_being_rebuilt(table_fol
     folder = table_folder(PPL)
     (folder.parent / "broken").mkdir()
     (folder.parent / "broken" / "sweep.json").write_text("{}")
-    command = [sys.executable, "-m", "lecture04.report", "--outputs", str(folder.parents[1])]
+    command = [sys.executable, "-m", "lecture04.cli.main", "report", "--outputs", str(folder.parents[1])]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 1
     assert "swiglu" in done.stdout
@@ -173,7 +173,7 @@ def test_the_report_is_rebuilt_without_torch(table_folder):
         "write(Path(sys.argv[1])); assert not {'torch', 'wandb'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", script, str(folder)], check=True)
-    command = [sys.executable, "-m", "lecture04.report"]
+    command = [sys.executable, "-m", "lecture04.cli.main", "report"]
     there = ["--outputs", str(folder.parents[1])]
     done = subprocess.run([*command, "mine", *there], capture_output=True, text=True, check=True)
     assert "swiglu" in done.stdout

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from lecture04.config import Logger, WandB
-from lecture04.report import figures, html, to_wandb
+from lecture04.report import figures, html
+from lecture04.report import wandb as to_wandb
 from lecture04.report.comparison import judge_all
 from lecture04.report.contrasts import contrasts
 from lecture04.report.results import collect
@@ -102,7 +103,7 @@ def test_a_wandb_that_fails_costs_seconds_and_a_line(source, said, table_folder,
     assert time.monotonic() - started < to_wandb.PATIENCE + 3
     (line,) = caplog.messages
     assert said in line
-    assert f"python -m lecture04.report.wandb {folder}" in line
+    assert f"lecture04 report --wandb {folder.name} --outputs {folder.parents[1]}" in line
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from lecture04.report.aa import ALLOWED, METRIC, N_ROWS, ask, page, split
+from aa import ALLOWED, METRIC, N_ROWS, ask, page, split
 
 from lecture04.report.results import collect
 from lecture04.stats import judged_values, scale_of
@@ -45,7 +45,7 @@ def test_the_page_says_what_was_counted(runs):
 
 def test_without_the_table_the_command_that_makes_it_is_said(tmp_path):
     done = subprocess.run(
-        [sys.executable, "-m", "lecture04.report.aa"], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, str(ROOT / "tools" / "aa.py")], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
     assert done.stderr.strip() == "outputs/sweeps/aa: no such table; python train.py -m sweeps=aa makes it."

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 
-from lecture04.config import Request, UserError
+from lecture04.config import Request, UserError, messages
 from lecture04.config.schema import ARCHITECTURE
 
 USAGE = """\
@@ -35,8 +35,13 @@ COMPANY = (
 )
 
 
-def entry(arguments: Sequence[str]) -> None:
-    """The command line; exits with 1 where a check fails."""
+def entry() -> None:
+    """The command line."""
+    messages.run(lambda: run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> None:
+    """Check what is asked for; exits with 1 where a check fails."""
     if {"-h", "--help"} & set(arguments) or not arguments:
         print(USAGE.format(families=", ".join(ARCHITECTURE)), end="")
         return

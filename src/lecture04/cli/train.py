@@ -24,12 +24,11 @@ from lecture04.cli import help as help_page
 from lecture04.config import Request, messages, overrides, project, registry
 from lecture04.config.errors import UserError
 from lecture04.config.fields import schema_of
+from lecture04.config.places import CONF, SWEEPS
 from lecture04.config.resolve import resolve, resolve_for_training
 from lecture04.config.schema import PARTS
 from lecture04.sweep import files as sweep_files
 from lecture04.training import start
-
-ROOT = Path(__file__).parents[3]
 
 
 def settings_of(cfg: DictConfig) -> Any:
@@ -60,7 +59,7 @@ def composed(lines: list[str]) -> Any:
             return settings_of(hydra.compose("config", overrides=lines))
         more = [f"file://{conf.absolute()}" for conf in overrides.CONF_FOLDERS[1:]]
         search = [f"hydra.searchpath=[{','.join(more)}]"] if more else []
-        with hydra.initialize_config_dir(str(overrides.CONF), version_base="1.3"):
+        with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
             return settings_of(hydra.compose("config", overrides=[*search, *lines]))
     except (HydraException, OmegaConfBaseException) as e:
         raise UserError(messages.explain(e)) from e
@@ -96,7 +95,7 @@ def register() -> None:
     """Hand Hydra the schemas, the sweep files and the resolver."""
     ConfigStore.instance().store(name="schema", node=config.Settings)
     register_schemas()
-    sweep_files.store(ROOT / "sweeps")
+    sweep_files.store(SWEEPS)
     # Hydra copies the cache of the parent's config into the jobs: a cached name would be that of the first row.
     OmegaConf.register_new_resolver("run_name", run_name, use_cache=False, replace=True)
 
@@ -141,7 +140,7 @@ def warnings_on_stderr() -> Iterator[None]:
         logging.getLogger().removeHandler(handler)
 
 
-@hydra.main(version_base="1.3", config_path=str(ROOT / "conf"), config_name="config")
+@hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")
 def main(cfg: DictConfig) -> None:
     """One run: what `python train.py` does, and each job of a sweep."""
     request = resolved(cfg)

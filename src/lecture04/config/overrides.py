@@ -1,18 +1,18 @@
 """The command line's overrides, looked at before Hydra does: for what Hydra would take without a word, or misname."""
 
 import shlex
+import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 
 from lecture04.config.errors import nearest
+from lecture04.config.places import CONF, IS_CHECKOUT
 from lecture04.config.schema import PARTS
 
 # What a run that starts from another one (init=uptrain) shares with it, beside its seed.
 INHERITED = ("data", "layout", "eval", "paths", "runs", "logger", "parts")
-CONF = Path(__file__).parents[3] / "conf"
 CONF_FOLDERS = [CONF]
 """Where YAMLs lie: the package's, then those from outside."""
 # Options of Hydra's that are followed by a value.
@@ -47,9 +47,18 @@ def source_line(source: Sequence[str], overrides: Sequence[str]) -> list[str]:
     return [*source, *(line for line in overrides if family_of(line) in ("seed", *INHERITED))]
 
 
-def command_line(program: str, arguments: Sequence[str]) -> str:
-    """A command as it can be typed into a shell."""
-    return shlex.join(["python", program, *arguments])
+def program(script: str) -> str:
+    """How a script's command is called here: `python train.py`, or `lecture04 train`.
+
+    The second where the user typed it (the dispatcher then makes it the process's name), or where there is no script.
+    """
+    command = f"lecture04 {script.removesuffix('.py')}"
+    return command if sys.argv[0] == "lecture04" or not IS_CHECKOUT else f"python {script}"
+
+
+def command_line(script: str, arguments: Sequence[str]) -> str:
+    """A script's command as it can be typed into a shell."""
+    return f"{program(script)} {shlex.join(arguments)}".rstrip()
 
 
 def groups() -> dict[str, list[str]]:
@@ -81,7 +90,7 @@ def complaint(override: str) -> str | None:
     if "@" in key:
         return f"{override}: a part has one place; write {key.partition('@')[0]}={value}."
     if key in groups() and value.startswith("["):
-        return f"{override}: one {key} a run; to compare several, python train.py -m {key}={value.strip('[]')}"
+        return f"{override}: one {key} a run; to compare several, {program('train.py')} -m {key}={value.strip('[]')}"
     if key in groups() and not _are_names(value):
         return f"{override}: every run needs one choice of {key}, by its name." + nearest("", groups()[key])
     if key == "sweeps" and "," in value:

@@ -1,4 +1,4 @@
-"""The lecture, reproduced: `python -m lecture04.lecture [SECTION ...]` runs, judges and writes outputs/lecture/.
+"""The lecture, reproduced: `lecture04 lecture [SECTION ...]` runs, judges and writes outputs/lecture/.
 
 claims.yaml    what the lecture says, a claim an entry          claims.py    the same, read
 items.py       what there is to run, in order: probes, sweeps, tests

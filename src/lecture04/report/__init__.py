@@ -1,4 +1,4 @@
-"""From records to tables, without torch: `python -m lecture04.report NAME` rebuilds a table from the records alone."""
+"""From records to tables, without torch: `lecture04 report NAME` rebuilds a table from the records alone."""
 
 from pathlib import Path
 

@@ -10,16 +10,16 @@ from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
 from lecture04.config import Design, Request, Run, Session, Table
-from lecture04.config.resolve import MISMATCH_WARNING
-from lecture04.config.validate import bound_errors
-from lecture04.training.start import source_lines, source_run
 from lecture04.config import sizes as counts
 from lecture04.config.messages import UserError, explain, nearest
 from lecture04.config.overrides import source_line
+from lecture04.config.resolve import MISMATCH_WARNING
+from lecture04.config.validate import bound_errors
 from lecture04.records.identity import evaluation_key, identity
 from lecture04.records.metrics import METRICS
 from lecture04.records.record import Record, Status, find, is_other_code
 from lecture04.sweep.rows import Row
+from lecture04.training.start import source_lines, source_run
 
 if TYPE_CHECKING:
     from lecture04.report.model import Table

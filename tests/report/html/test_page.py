@@ -178,12 +178,14 @@ def test_the_index_lists_every_table_with_its_verdicts(make_sweep, tmp_path):
 def test_the_command_says_where_it_put_things_and_imports_no_torch(make_sweep):
     folder = make_sweep({"a": (3.8, 3.9, 3.85), "b": (3.7, 3.8, 3.75)})
     code = (
-        "import sys; from lecture04.report.html.__main__ import main\n"
+        "import sys; from lecture04.cli.main import main\n"
         "main()\n"
         "assert not {'torch', 'wandb', 'matplotlib'} & set(sys.modules)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, "--outputs", str(folder.parents[1])], capture_output=True, text=True
+        [sys.executable, "-c", code, "report", "--html", "--outputs", str(folder.parents[1])],
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
     named = [Path(line.split("  ")[0]) for line in done.stdout.splitlines()]
@@ -195,7 +197,7 @@ def test_the_command_says_where_it_put_things_and_imports_no_torch(make_sweep):
 def test_what_is_not_there_is_one_sentence(names, said, tmp_path):
     outputs = tmp_path if names else tmp_path / "nowhere"
     (tmp_path / "sweeps").mkdir()
-    command = [sys.executable, "-m", "lecture04.report.html", *names, "--outputs", str(outputs)]
+    command = [sys.executable, "-m", "lecture04.cli.main", "report", "--html", *names, "--outputs", str(outputs)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode != 0
     assert said in done.stderr

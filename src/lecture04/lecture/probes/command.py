@@ -15,6 +15,7 @@ from lecture04.config import messages as errors
 from lecture04.config import overrides as arguments
 from lecture04.config import registry
 from lecture04.config import resolve as settle
+from lecture04.config.places import CONF
 from lecture04.lecture.probes import options
 
 if TYPE_CHECKING:  # a config error and --help answer without pandas
@@ -91,7 +92,7 @@ def perform(cfg: options.ProbeRoot, folder: Path, command: str) -> str:
     return f"{faces.terminal(frames)}\n\n{folder}/{', '.join(files)}"
 
 
-@hydra.main(version_base="1.3", config_path=str(cli.ROOT / "conf"), config_name="probe")
+@hydra.main(version_base="1.3", config_path=str(CONF), config_name="probe")
 def main(cfg: DictConfig) -> None:
     """One probe."""
     here = HydraConfig.get()
@@ -103,7 +104,9 @@ def help_text() -> str:
     """What `python probe.py --help` prints."""
     about = {name: registry.entry("probe", name).summary for name in registry.names("probe")}
     width = max(map(len, about))
-    return "\n".join([USAGE, "probe:", *(f"  {name:{width}}  {what}" for name, what in about.items())])
+    usage = USAGE.replace("python probe.py", arguments.program("probe.py"))
+    usage = usage.replace("python train.py", arguments.program("train.py"))
+    return "\n".join([usage, "probe:", *(f"  {name:{width}}  {what}" for name, what in about.items())])
 
 
 def entry() -> None:

@@ -10,11 +10,10 @@ from typing import Any
 from lecture04.config import Root
 from lecture04.config.messages import UserError, nearest
 from lecture04.config.overrides import command_line
+from lecture04.config.places import SWEEPS
 from lecture04.records.config_file import read_config
 from lecture04.records.identity import fingerprint
 from lecture04.records.record import Record, Status, read_json
-
-SWEEPS = Path(__file__).parents[4] / "sweeps"
 
 
 @dataclass(frozen=True)
