@@ -142,7 +142,7 @@ def cases() -> dict[str, Callable[[SimpleNamespace, bool], Evidence]]:
 def _real(name: str) -> pd.DataFrame:
     item = next(item for item in ITEMS if item.source == f"probe:{name}")
     with initialize_config_dir(str(cli.ROOT / "conf"), version_base="1.3"):
-        cfg = settled(compose("probe", overrides=list(item.overrides)))
+        cfg = settled(compose("probe", overrides=list(item.arguments[1:])))
     return registry.lookup("probe", cfg.probe.name)(cfg)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from lecture04.lecture.claims import Claim
 from lecture04.lecture.evidence import Evidence
 
 
@@ -24,7 +25,7 @@ class Finding:
     reason: str = ""
 
 
-Judge = Callable[[Evidence], Finding]
+Judge = Callable[[Claim, Evidence], Finding]
 JUDGES: dict[str, Judge] = {}
 
 

@@ -65,7 +65,7 @@ def judge(claims: Sequence[Claim], found: Evidence) -> dict[str, Finding]:
 
 def _judged(claim: Claim, found: Evidence) -> Finding:
     try:
-        finding = JUDGES[claim.id](found)
+        finding = JUDGES[claim.id](claim, found)
         # A diverged run's figures are NaN.
         return replace(finding, ours=re.sub(r"[-+]?\bnan\b", "diverged", finding.ours))
     except NotYetError as e:

@@ -41,7 +41,7 @@ def ask() -> Callable[..., pd.DataFrame]:
 
 @pytest.fixture(scope="session")
 def value(ask) -> Callable[..., float]:
-    """`value("rope", quantity="|R_m q|", case="m = 3")`: the one figure that fits."""
+    """`value("rope", quantity="length", q_pos=3)`: the one figure that fits."""
 
     def value(name: str, *overrides: str, **where: object) -> float:
         table = ask(name, *overrides)

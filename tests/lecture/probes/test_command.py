@@ -9,7 +9,8 @@ import pytest
 import yaml
 
 from lecture04.config import registry
-from lecture04.lecture.probes import command, faces, options
+from lecture04.lecture.probes import command, options
+from lecture04.lecture.probes import text as text_of
 
 ROOT = Path(__file__).parents[3]
 CONF = ROOT / "conf"
@@ -71,7 +72,7 @@ def test_what_lies_in_the_folder(settled, tmp_path):
     [(6738415616.0, "6,738,415,616"), (-1.89562, "-1.8956"), (0.0, "0"), (float("nan"), ""), (None, ""), ("a", "a")],
 )
 def test_cells(value, text):
-    assert faces.cell(value) == text
+    assert text_of.cell(value) == text
 
 
 def test_one_from_the_command_line(tmp_path):
@@ -121,7 +122,7 @@ def test_help_lists_every_probe_with_a_line():
 def test_a_composed_probe_imports_nothing_heavy():
     code = (
         "import sys\nfrom hydra import compose, initialize_config_dir\n"
-        "from lecture04 import cli\nfrom lecture04.lecture.probes import command\n"
+        "from lecture04.cli import train as cli\nfrom lecture04.lecture.probes import command\n"
         "with initialize_config_dir(str(cli.ROOT / 'conf'), version_base='1.3'):\n"
         "    command.settled(compose('probe', overrides=['probe=grad_norms']))\n"
         "command.help_text()\n"

@@ -1,11 +1,12 @@
 """Reading figures out of a probe's tidy table, and writing them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import pandas as pd
 
 from lecture04.lecture.evidence import NotYetError
-from lecture04.lecture.probes.faces import cell
+from lecture04.lecture.probes.text import cell
 
 
 def lines(table: pd.DataFrame, **where: object) -> pd.DataFrame:
@@ -31,9 +32,14 @@ def value(table: pd.DataFrame, **where: object) -> float:
     return found[0]
 
 
-def near(x: float, wanted: float, within: float) -> bool:
-    """Whether a figure lies no further than that from the wanted one."""
-    return abs(x - wanted) <= within
+def within(x: float, bounds: Mapping[str, Any]) -> bool:
+    """Whether a figure lies from `low` to `high` of a claim's bounds."""
+    return bounds["low"] <= x <= bounds["high"]
+
+
+def near(x: float, wanted: float, tolerance: float) -> bool:
+    """Whether a figure lies no further than the tolerance from the wanted one."""
+    return abs(x - wanted) <= tolerance
 
 
 def text(xs: float | Iterable[float]) -> str:

@@ -72,7 +72,7 @@ def perform(cfg: options.ProbeRoot, folder: Path, command: str) -> str:
     """Ask a settled config's probe; write table.csv, table.md and, where there is one, plot.png. Returns the text."""
     import torch
 
-    from lecture04.lecture.probes import faces
+    from lecture04.lecture.probes import text
     from lecture04.records.record import write_whole
 
     torch.set_num_threads(cfg.trainer.threads)
@@ -83,12 +83,12 @@ def perform(cfg: options.ProbeRoot, folder: Path, command: str) -> str:
     frames = module.shown(table) if hasattr(module, "shown") else {title: table}
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(folder / "table.csv", table.to_csv(index=False))
-    write_whole(folder / "table.md", f"# {title}\n\n{faces.markdown(frames)}\nMade by `{command}`.\n")
+    write_whole(folder / "table.md", f"# {title}\n\n{text.markdown(frames)}\nMade by `{command}`.\n")
     files = ["table.csv", "table.md"]
     if hasattr(module, "plot"):
         module.plot(table).savefig(folder / "plot.png", dpi=150)
         files.append("plot.png")
-    return f"{faces.terminal(frames)}\n\n{folder}/{', '.join(files)}"
+    return f"{text.terminal(frames)}\n\n{folder}/{', '.join(files)}"
 
 
 @hydra.main(version_base="1.3", config_path=str(cli.ROOT / "conf"), config_name="probe")
