@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from lecture04.config import messages
 from lecture04.config.messages import UserError
 from lecture04.lecture import fresh, ledger
 from lecture04.lecture.claims import Claim, claims
@@ -16,6 +17,7 @@ from lecture04.lecture.running import perform
 from lecture04.records.record import write_whole
 
 OUTPUTS = Path("outputs/lecture")
+PROGRAM = "lecture04 lecture"
 USAGE = """\
 Runs everything that the lecture computes, judges each of its claims, and writes outputs/lecture/: README.md, a notebook
 section by section; claims.csv, a line a claim; plots/, tables/ and logs/. What is there already is not run again. With
@@ -41,16 +43,16 @@ def make(
     """
     wanted = [claim for claim in claims() if claim.part in asked]
     with fresh.composing():
-        outcomes = perform(items, outputs)
-        found = ledger.evidence(known, outcomes.failed)
+        failed = perform(items, outputs)
+        found = ledger.evidence(known, failed)
     findings = ledger.judge(claims(), found)
     write_whole(outputs / "claims.csv", ledger.as_csv(claims(), findings))
-    Notebook(outputs, claims(), findings, found, asked, command, outcomes.failed).write()
+    Notebook(outputs, claims(), findings, found, asked, command, failed).write()
     print(said(wanted, findings))
-    for why in outcomes.failed.values():
+    for why in failed.values():
         print(f"FAILED: {why}")
     print(f"\nthe notebook: {outputs}/README.md\na line a claim: {outputs}/claims.csv\nlogs: {outputs}/logs/")
-    return len(outcomes.failed)
+    return len(failed)
 
 
 def said(wanted: Sequence[Claim], findings: dict[str, Finding]) -> str:
@@ -65,10 +67,16 @@ def said(wanted: Sequence[Claim], findings: dict[str, Finding]) -> str:
 
 
 def main(words: Sequence[str]) -> None:
-    """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m lecture04.lecture", description=USAGE)
-    parser.add_argument("section", nargs="*", help="0 to 5; all where none is named")
-    asked = sections(parser.parse_args(words).section)
+    """Run, judge and write. Raises UserError for a section that there is not; exits with 1 where an item failed."""
+    asked = sections(words)
     items = chosen(claim for claim in claims() if claim.part in asked)
-    if make(asked, items, OUTPUTS, " ".join(["python -m lecture04.lecture", *words])):
+    if make(asked, items, OUTPUTS, " ".join([PROGRAM, *words])):
         sys.exit(1)
+
+
+def entry(arguments: Sequence[str]) -> None:
+    """`lecture04 lecture [SECTION ...]`."""
+    parser = argparse.ArgumentParser(prog=PROGRAM, description=USAGE)
+    parser.add_argument("section", nargs="*", help="0 to 5; all where none is named")
+    words = parser.parse_args(arguments).section
+    messages.run(lambda: main(words))

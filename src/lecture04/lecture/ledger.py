@@ -31,24 +31,21 @@ def evidence(items: Iterable[Item] = ITEMS, failed: Mapping[str, str] | None = N
     why = dict(failed or {})
     probes, sweeps, tests = {}, {}, {}
     for item in items:
+        result = item.folder / fresh.RESULT[item.kind]
         try:
-            state = fresh.state(item)
-        except Exception as e:
+            if not fresh.has_result(item):
+                how = "is there, but not of today's code and settings" if result.exists() else "has not been run"
+                why.setdefault(item.source, f"{item.kind} {item.name} {how}")
+                continue
+        except Exception as e:  # its config does not compose
             why.setdefault(item.source, f"{item.kind} {item.name}: {' '.join(str(e).split())}")
             continue
-        if item.kind is Kind.sweep:
-            if state.plan is not None and fresh.has_table(state.plan):
-                sweeps[item.name] = collect(state.plan.folder)
-                continue
-        elif state.is_fresh and item.kind is Kind.probe:
-            probes[item.name] = pd.read_csv(item.folder / "table.csv")
-            continue
-        elif state.is_fresh:
-            tests[item.name] = properties(item.folder / "junit.xml")
-            continue
-        there = (item.folder / (fresh.RESULT.get(item.kind) or "sweep.json")).exists()
-        how = "is there, but not of today's code and settings" if there else "has not been run"
-        why.setdefault(item.source, f"{item.kind} {item.name} {how}")
+        if item.kind is Kind.probe:
+            probes[item.name] = pd.read_csv(result)
+        elif item.kind is Kind.sweep:
+            sweeps[item.name] = collect(item.folder)
+        else:
+            tests[item.name] = properties(result)
     return Evidence(probes, sweeps, tests, why)
 
 

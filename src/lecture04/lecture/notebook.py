@@ -16,7 +16,7 @@ from lecture04.lecture.claims import HERE, Claim
 from lecture04.lecture.evidence import Evidence, NotYetError
 from lecture04.lecture.finding import Finding, Verdict
 from lecture04.lecture.items import ITEMS, Item, Kind
-from lecture04.report import text as faces
+from lecture04.report import text as report
 from lecture04.report.environment import environment
 from lecture04.report.table import build
 
@@ -141,7 +141,7 @@ class Notebook:
         target = self.folder / "tables" / f"{item.name}.csv"
         if item.kind is Kind.sweep:
             results = self.evidence.sweep(item.name)
-            text = faces.markdown(build(results))
+            text = report.markdown(build(results))
             results.runs.to_csv(target, index=False)
         else:
             self.evidence.probe(item.name)
@@ -187,7 +187,7 @@ class Notebook:
 
 def command_of(item: Item) -> str:
     """An item's command, as it can be typed."""
-    return "python " + " ".join(part for part in item.arguments if not part.startswith("hydra."))
+    return " ".join(["python", *item.arguments])
 
 
 def _title(item: Item) -> str:
