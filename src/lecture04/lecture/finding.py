@@ -1,4 +1,4 @@
-"""What came of a claim, and the register of the judges that say so."""
+"""The outcome of a claim, and the register of judges."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """Our figures, the verdict, and why it is not "reproduced" where it is not."""
+    """Our figures, the verdict, and the reason where it is not "reproduced"."""
 
     ours: str
     verdict: Verdict
@@ -41,10 +41,10 @@ def judges(claim: str) -> Callable[[Judge], Judge]:
 
 
 def weigh(ours: str, *checks: tuple[bool | None, str], because: str = "") -> Finding:
-    """One verdict out of several checks, each with what to say where it does not hold; None is undecided.
+    """One verdict from several checks (holds, text for where it does not); None is undecided.
 
-    One that fails is enough for "not reproduced"; if none fails, one that is undecided for "not yet judged". `because`
-    is a sentence on the likely reason of a failure.
+    If a check fails the verdict is "not reproduced"; else, if one is undecided, "not yet judged". `because` is a
+    sentence on the likely reason of a failure.
     """
     if failed := [text for holds, text in checks if holds is False]:
         return Finding(ours, Verdict.not_reproduced, f"{'; '.join(failed)}. {because}".strip())

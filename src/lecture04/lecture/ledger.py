@@ -1,4 +1,4 @@
-"""Claims and evidence to findings, and claims.csv."""
+"""From results to evidence, from claims and evidence to findings, and claims.csv."""
 
 import csv
 import io
@@ -24,9 +24,9 @@ COLUMNS = ("id", "section", "kind", "lecture", "ours", "verdict")
 
 
 def evidence(items: Iterable[Item] = ITEMS, failed: Mapping[str, str] | None = None) -> Evidence:
-    """What lies there of all items, as long as it is of today's code. Call it inside `fresh.composing()`.
+    """The results of all items that are of today's code. Call it inside `fresh.composing()`.
 
-    failed: {source: why}, of items that were run and failed.
+    failed: {source: why} of items that were run and failed.
     """
     why = dict(failed or {})
     probes, sweeps, tests = {}, {}, {}
@@ -50,13 +50,13 @@ def evidence(items: Iterable[Item] = ITEMS, failed: Mapping[str, str] | None = N
 
 
 def properties(path: Path) -> dict[str, float]:
-    """What tests recorded in their report, by `record_property`."""
+    """What a test recorded in its report with `record_testsuite_property`."""
     root = ET.parse(path).getroot()
     return {p.attrib["name"]: float(p.attrib["value"]) for p in root.iter("property")}
 
 
 def judge(claims: Sequence[Claim], found: Evidence) -> dict[str, Finding]:
-    """A finding for each claim. A judge that breaks on what it reads ends no other: its claim is not yet judged."""
+    """{claim: finding}. An error in one judge leaves its claim not yet judged and does not stop the others."""
     return {claim.id: _judged(claim, found) for claim in claims}
 
 
@@ -76,7 +76,7 @@ def _not_yet(why: str) -> Finding:
 
 
 def as_csv(claims: Sequence[Claim], findings: Mapping[str, Finding]) -> str:
-    """claims.csv: a line a claim."""
+    """claims.csv: a line per claim."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(COLUMNS)

@@ -32,7 +32,7 @@ def prose() -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Notebook:
-    """What the notebook is written from. `sections` are those that were asked for now."""
+    """Everything that the notebook shows. `sections` are those that were asked for in this run."""
 
     folder: Path
     claims: Sequence[Claim]
@@ -43,7 +43,7 @@ class Notebook:
     failed: Mapping[str, str]
 
     def write(self) -> None:
-        """Write README.md, plots/ and tables/; what an earlier notebook left in the two is taken away."""
+        """Write README.md, plots/ and tables/; files of an earlier notebook in the two folders are deleted."""
         for name in ("plots", "tables"):
             shutil.rmtree(self.folder / name, ignore_errors=True)
             (self.folder / name).mkdir(parents=True)
@@ -61,7 +61,7 @@ class Notebook:
             "lecture's. A claim is *exact* (a closed form or a fixed computation), *measured* (a training result on "
             "our own Garden World, which must fall in a range) or a *shape* (an ordering or a yes or no over several "
             "seeds, judged by the same statistics as every table). Nothing is made to agree: what does not come out is "
-            "shown with our figure and the likely reason. The same, a line a claim, is in [claims.csv](claims.csv)."
+            "shown with our figure and the likely reason. The same, a line per claim, is in [claims.csv](claims.csv)."
         )
         whole, facts = len(self.sections) == len(prose()["sections"]), environment()
         yield "\n".join(
@@ -129,7 +129,7 @@ class Notebook:
         try:
             text = self._shown(item)
         except NotYetError as e:
-            yield f"*Not there: {_escaped(str(e))}.*"
+            yield f"*Missing: {_escaped(str(e))}.*"
             return
         if plot := self._plot(item, entry.get("plot")):
             yield plot
@@ -186,7 +186,7 @@ class Notebook:
 
 
 def command_of(item: Item) -> str:
-    """An item's command, as it can be typed."""
+    """An item's command, to be typed into a shell."""
     return " ".join(["python", *item.arguments])
 
 

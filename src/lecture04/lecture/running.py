@@ -1,6 +1,6 @@
 """Items in subprocesses, each with its log: one that fails does not end the others.
 
-In a terminal a bar shows the item that runs, and how many of a sweep's runs are complete; in a pipe an item is a line.
+In a terminal a bar shows the current item, and how many of a sweep's runs are complete; a pipe gets a line per item.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ def command(item: Item) -> list[str]:
 
 
 def environment(item: Item) -> dict[str, str]:
-    """A test is told where the first run lies of the table that it needs."""
+    """The environment of an item: a test gets the folder of the first run of the table that it needs."""
     told = dict(os.environ)
     if item.kind is Kind.test and item.needs:
         rows = (read_json(item.needs[0].folder / "sweep.json") or {"rows": {}})["rows"]
@@ -43,14 +43,14 @@ def environment(item: Item) -> dict[str, str]:
 
 
 def without_places(text: str) -> str:
-    """A log without the folders of this machine: paths from the folder that the command was run in."""
+    """A log with paths from the folder that the command was run in, without the folders of this machine."""
     for folder in (Path.cwd(), ROOT, Path(sys.prefix), Path.home()):
         text = text.replace(f"{folder}/", "")
     return text
 
 
 def run(item: Item, log: Path, poll: Callable[[], None]) -> int:
-    """Run one item, its output to a log; `poll` is called now and then meanwhile. Returns the exit code."""
+    """Run one item with its output in a log; `poll` is called every second. Returns the exit code."""
     log.parent.mkdir(parents=True, exist_ok=True)
     item.folder.mkdir(parents=True, exist_ok=True)
     with open(log, "w", encoding="utf-8") as file:
@@ -92,7 +92,7 @@ def perform(items: Sequence[Item], outputs: Path) -> dict[str, str]:
 
 
 def _one(item: Item, log: Path, failed: dict[str, str], show: Callable[..., None]) -> str:
-    """Run one item, unless its result is there. Returns what is said of it; `failed` learns why it failed."""
+    """Run one item unless its result is up to date. Returns what to print; a failure is added to `failed`."""
     if lacks := [needed.name for needed in item.needs if needed.source in failed]:
         failed[item.source] = f"{item.kind} {item.name} needs {lacks[0]}, which failed"
         return f"left out, {lacks[0]} failed"

@@ -16,21 +16,21 @@ from lecture04.lecture.probes import command
 
 
 @cache
-def _settled(overrides: tuple[str, ...]):
+def _resolved(overrides: tuple[str, ...]):
     with initialize_config_dir(str(cli.ROOT / "conf"), version_base="1.3"):
-        return command.settled(compose("probe", overrides=list(overrides)))
+        return command.resolved(compose("probe", overrides=list(overrides)))
 
 
 @cache
 def _asked(overrides: tuple[str, ...]) -> pd.DataFrame:
-    cfg = _settled(overrides)
+    cfg = _resolved(overrides)
     return registry.lookup("probe", cfg.probe.name)(cfg)
 
 
 @pytest.fixture(scope="session")
-def settled() -> Callable:
-    """`settled("probe=rope", "posenc=rope")`: the settled config of a probe's command line."""
-    return lambda *overrides: _settled(overrides)
+def resolved() -> Callable:
+    """`resolved("probe=rope", "posenc=rope")`: the resolved config of a probe's command line."""
+    return lambda *overrides: _resolved(overrides)
 
 
 @pytest.fixture(scope="session")

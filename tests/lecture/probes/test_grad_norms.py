@@ -26,9 +26,9 @@ def test_a_row_for_every_layer_and_seed(ask, outputs):
     assert (table.value > 0).all()
 
 
-def test_the_figures_are_the_gradients_of_the_training_loss(ask, settled, outputs):
+def test_the_figures_are_the_gradients_of_the_training_loss(ask, resolved, outputs):
     """Written out for one model: 3 pre-norm layers are those of model.n_layers=3."""
-    cfg = settled("probe=grad_norms", "model.n_layers=3", "placement=pre", "seed=1", *SMALL, outputs)
+    cfg = resolved("probe=grad_norms", "model.n_layers=3", "placement=pre", "seed=1", *SMALL, outputs)
     model = build(cfg)
     batch = next(training_batches(load_corpus(cfg).train, seed=1, batch_size=32, max_len=64))
     batch_loss(model, batch).backward()
@@ -55,8 +55,8 @@ def test_the_band_is_students_interval():
     ("overrides", "expected"),
     [((), [2, 6, 12, 24]), (("model.n_layers=6",), [6]), (("model.n_layers=6", "probe.depths=[3]"), [3])],
 )
-def test_depths(settled, overrides, expected):
-    cfg = settled("probe=grad_norms", *overrides)
+def test_depths(resolved, overrides, expected):
+    cfg = resolved("probe=grad_norms", *overrides)
     assert grad_norms.depths(cfg, cfg.probe.depths) == expected
 
 

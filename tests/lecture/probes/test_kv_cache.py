@@ -97,8 +97,8 @@ def test_mla_576(found):
         ("Mistral 7B", 7_241_732_096),
     ],
 )
-def test_published_shapes_come_to_the_released_parameters(settled, name, params):
-    assert counts.params(llama_like(settled("probe=kv_cache"), published("shapes.yaml")[name])) == params
+def test_published_shapes_come_to_the_released_parameters(resolved, name, params):
+    assert counts.params(llama_like(resolved("probe=kv_cache"), published("shapes.yaml")[name])) == params
 
 
 def test_deepseek_v2s_parameters_are_those_of_its_released_config():

@@ -41,9 +41,9 @@ def test_other_sizes_and_layouts(value, override):
 
 
 @pytest.fixture
-def layer(settled):
+def layer(resolved):
     """The layer, in float64."""
-    cfg = mla.parts(settled("probe=mla"))
+    cfg = mla.parts(resolved("probe=mla"))
     with torch.no_grad():
         yield cfg, mla.layer(cfg, torch.float64)
 

@@ -32,9 +32,9 @@ def test_residual_paths_of_post_norm(found):
         assert found("post", sublayers, "smallest_singular") < 1e-9
 
 
-def test_the_zeroed_post_norm_jacobian_is_that_of_its_norms_alone(settled):
+def test_the_zeroed_post_norm_jacobian_is_that_of_its_norms_alone(resolved):
     """By LayerNorm's own Jacobian, written out: (I - 1/D - z z^T / D) / s, six times."""
-    cfg = settled("probe=residual_paths", *SMALL)
+    cfg = resolved("probe=residual_paths", *SMALL)
     model = residual_paths.new_model(cfg, "post", zeroed=True)
     fs = residual_paths.layers(model)
     x_TD = torch.randn(T, D, generator=torch.Generator().manual_seed(0), dtype=torch.float64)

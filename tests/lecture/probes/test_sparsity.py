@@ -43,9 +43,9 @@ def test_a_figure_for_every_run_and_layer(table):
     }
 
 
-def test_the_figures_are_those_of_the_hidden_layers(table, settled, outputs):
+def test_the_figures_are_those_of_the_hidden_layers(table, resolved, outputs):
     """One run written out: every document by itself, what stands in front of the down-projection."""
-    run = of_table(settled("probe=sparsity", outputs), "ffn")[1]
+    run = of_table(resolved("probe=sparsity", outputs), "ffn")[1]
     model, corpus = trained(run), load_corpus(run.cfg)
     hidden = {0: [], 1: []}
     for layer, kept in hidden.items():
@@ -75,12 +75,12 @@ def test_relu_is_zero_for_many_words_and_smooth_activations_for_none(table):
     assert all(zeros.max()[row] < 0.001 for row in ("GELU", "SiLU", "SwiGLU"))
 
 
-def test_claims_are_said_of_the_rows_that_they_are_about(table, settled):
+def test_claims_are_said_of_the_rows_that_they_are_about(table, resolved):
     said = table[table.claim != ""].groupby("claim")[["row", "quantity"]].agg(lambda column: sorted(set(column)))
     assert said.loc["relu_sparsity"].tolist() == [["GELU", "ReLU", "SiLU"], [ZEROS]]
     assert said.loc["no_dead_units"].tolist() == [["ReLU"], [DEAD]]
     assert len(said) == 2
-    cfg = settled("probe=world")
+    cfg = resolved("probe=world")
     assert [sparsity.claim(cfg, "relu_high_lr", quantity) for quantity in (ZEROS, DEAD, PPL)] == [
         "",
         "relu_high_lr",

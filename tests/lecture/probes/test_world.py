@@ -22,8 +22,8 @@ def test_doc_length(value, whole_corpus):
         assert 24 < value("world", whole_corpus, claim="doc_length", split=split) < 26
 
 
-def test_the_corpus_is_counted(value, settled, whole_corpus):
-    corpus, words = load_corpus(settled("probe=world", whole_corpus)), Counter()
+def test_the_corpus_is_counted(value, resolved, whole_corpus):
+    corpus, words = load_corpus(resolved("probe=world", whole_corpus)), Counter()
     documents = [
         corpus.test.tokens[a + 1 : b].tolist()
         for a, b in zip(corpus.test.offsets[:-1], corpus.test.offsets[1:], strict=True)
@@ -54,9 +54,9 @@ def test_far_is_what_evaluation_takes_for_far(value, whole_corpus):
     assert far(0) > far(4) > far(8) > 0
 
 
-def test_without_runs_the_corpus_is_there_and_stderr_says_what_is_missing(settled, tmp_path, capsys):
+def test_without_runs_the_corpus_is_there_and_stderr_says_what_is_missing(resolved, tmp_path, capsys):
     few = ("data.n_train=9", "data.n_val=3", "data.n_test=3")
-    table = world.world(settled("probe=world", *few, f"paths.outputs={tmp_path}"))
+    table = world.world(resolved("probe=world", *few, f"paths.outputs={tmp_path}"))
     assert set(table.part) == {CORPUS}
     assert list(world.shown(table)) == ["The corpus: 92 words"]
     said = capsys.readouterr().err
@@ -70,9 +70,9 @@ def overrides(swept, small_data):
 
 
 @pytest.fixture
-def parts(settled, overrides):
+def parts(resolved, overrides):
     """The config, the corpus and the standard model's runs of a small sweep."""
-    cfg = settled("probe=world", *overrides)
+    cfg = resolved("probe=world", *overrides)
     return cfg, load_corpus(cfg), of_config(cfg)
 
 

@@ -39,11 +39,11 @@ class Difference:
 
     @property
     def is_open(self) -> bool:
-        """Whether more seeds must say."""
+        """Whether more seeds are needed to decide."""
         return self.verdict in ("unconfirmed", "single run")
 
     def holds(self, *, above: bool) -> bool | None:
-        """Whether the row is told apart as above (or below) its reference; None where more seeds must say.
+        """Whether the row is told apart as above (or below) its reference; None where more seeds are needed.
 
         A mean on the other side does not hold, nor does a row that diverged or whose reference did.
         """
@@ -54,7 +54,7 @@ class Difference:
         return None if self.is_open else self.is_apart
 
     def is_not(self, *, above: bool) -> bool | None:
-        """Whether the row is not told apart as above (or below) its reference; None where more seeds must say."""
+        """Whether the row is not told apart as above (or below) its reference; None where more seeds are needed."""
         if self.verdict == "single run":
             return None
         if math.isnan(self.delta):
@@ -65,7 +65,7 @@ class Difference:
 
     @property
     def is_within_noise(self) -> bool | None:
-        """Whether the two are not told apart; None where more seeds must say, False where one of them diverged."""
+        """Whether the two are not told apart; None where more seeds are needed, False where one of them diverged."""
         if math.isnan(self.delta):
             return False
         return None if self.is_open else not self.is_apart

@@ -68,7 +68,7 @@ def quadratic_gap(d_model: int) -> float:
 
 
 def llama_2_7b(cfg: config.Root) -> config.Root:
-    """The settled config of Llama 2 7B."""
+    """The resolved config of Llama 2 7B."""
     return llama_like(cfg, published("shapes.yaml")["Llama 2 7B"])
 
 

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from lecture04 import config
-from lecture04.config import resolve as settle
+from lecture04.config import resolve
 from lecture04.config.registry import register
 from lecture04.lecture.probes.common import largest
 from lecture04.lecture.probes.text import labelled
@@ -77,7 +77,7 @@ def parts(cfg: config.Root) -> config.Root:
     attention = cfg.attention if isinstance(cfg.attention, config.MLA) else config.MLA(name="mla")
     posenc = cfg.posenc if isinstance(cfg.posenc, config.Rope) else config.Rope(name="rope")
     sizes = replace(cfg.model, n_layers=1)
-    return settle.settle(replace(cfg, model=sizes, attention=attention, posenc=replace(posenc, width=None)))
+    return resolve.settle(replace(cfg, model=sizes, attention=attention, posenc=replace(posenc, width=None)))
 
 
 def unit_variance(model: LanguageModel, seed: int) -> LatentAttention:

@@ -1,6 +1,7 @@
 """How many zeros and dead units the FFN's hidden layers of trained models have (section 1.4, exercise 6).
 
-ReLU's zeros are its own. Those of a smooth activation are rounding: GELU's x Phi(x) is 0 in float32 below about -5.5.
+ReLU is 0 for every negative input. A smooth activation is 0 by rounding alone: GELU's x Phi(x) in float32 below about
+-5.5.
 """
 
 from collections.abc import Iterator
@@ -68,7 +69,7 @@ def sparsity(cfg: options.ProbeRoot) -> pd.DataFrame:
 
 
 def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Mean and range over the seeds, a line a row and layer; and the test perplexities."""
+    """Mean and range over the seeds, a line per row and layer; and the test perplexities."""
     frames: dict[str, pd.DataFrame] = {}
     for quantity, title in LABELS.items():
         lines = table[table.quantity == quantity]
