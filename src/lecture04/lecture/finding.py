@@ -29,12 +29,13 @@ Judge = Callable[[Claim, Evidence], Finding]
 JUDGES: dict[str, Judge] = {}
 
 
-def judges(claim: str) -> Callable[[Judge], Judge]:
-    """Register a function as the judge of a claim."""
+def judges(*claims: str) -> Callable[[Judge], Judge]:
+    """Register a function as the judge of a claim, or of several that differ in their bounds."""
 
     def register(judge: Judge) -> Judge:
-        assert claim not in JUDGES, f"{claim} has two judges"
-        JUDGES[claim] = judge
+        for claim in claims:
+            assert claim not in JUDGES, f"{claim} has two judges"
+            JUDGES[claim] = judge
         return judge
 
     return register

@@ -101,7 +101,8 @@ def groups_are_heads(claim: Claim, evidence: Evidence) -> Finding:
     )
 
 
-def _absorbed(claim: Claim, evidence: Evidence) -> Finding:
+@judges("mla_absorb", "mla_decoupled")
+def absorbed(claim: Claim, evidence: Evidence) -> Finding:
     """Scores and outputs of the absorbed form against the restored one, in both number formats."""
     table = evidence.probe("mla", claim.id)
     worst = {dtype: max(values(table, dtype=dtype)) for dtype in claim.bounds}
@@ -109,11 +110,6 @@ def _absorbed(claim: Claim, evidence: Evidence) -> Finding:
         ", ".join(f"{gap:.1e} in {dtype}" for dtype, gap in worst.items()),
         *((gap < claim.bounds[dtype], f"in {dtype} they differ by {gap:.1e}") for dtype, gap in worst.items()),
     )
-
-
-@judges("mla_absorb")
-def mla_absorb(claim: Claim, evidence: Evidence) -> Finding:
-    return _absorbed(claim, evidence)
 
 
 @judges("mla_rope_clash")
@@ -125,8 +121,3 @@ def mla_rope_clash(claim: Claim, evidence: Evidence) -> Finding:
         f"off by {wrong:.2f} (largest score {largest:.2f})",
         (wrong > claim.bounds["over"], f"it is off by {wrong:.2g} only"),
     )
-
-
-@judges("mla_decoupled")
-def mla_decoupled(claim: Claim, evidence: Evidence) -> Finding:
-    return _absorbed(claim, evidence)

@@ -19,22 +19,13 @@ def gelu_tanh_gap(claim: Claim, evidence: Evidence) -> Finding:
     return weigh(f"{gap:.3e}", (near(gap, claim.bounds["gap"], claim.bounds["within"]), f"the gap is {gap:.3e}"))
 
 
-def _minimum(claim: Claim, evidence: Evidence) -> Finding:
+@judges("gelu_minimum", "silu_minimum")
+def minimum(claim: Claim, evidence: Evidence) -> Finding:
     line, bounds = evidence.probe("activations", claim.id), claim.bounds
     at, low = float(line["x"].iloc[0]), value(line)
     ours = f"{at:.4f}, {low:.4f}"
     fits = near(at, bounds["x"], bounds["within"]) and near(low, bounds["y"], bounds["within"])
     return weigh(ours, (fits, f"the minimum lies at {ours}"))
-
-
-@judges("gelu_minimum")
-def gelu_minimum(claim: Claim, evidence: Evidence) -> Finding:
-    return _minimum(claim, evidence)
-
-
-@judges("silu_minimum")
-def silu_minimum(claim: Claim, evidence: Evidence) -> Finding:
-    return _minimum(claim, evidence)
 
 
 @judges("swish_limits")
@@ -69,27 +60,13 @@ def relu_dead_side(claim: Claim, evidence: Evidence) -> Finding:
     )
 
 
-def _counted(claim: Claim, evidence: Evidence) -> Finding:
+@judges("ffn_plain_256", "ffn_swiglu_256", "ffn_swiglu_171", "llama2_7b")
+def counted(claim: Claim, evidence: Evidence) -> Finding:
     """A number of parameters, by formula and as built."""
     table = evidence.probe("ffn_params", claim.id)
     found = {by: value(table, by=by) for by in ("formula", "model")}
     ours = f"{found['formula']:.0f} by formula, {found['model']:.0f} as built"
     return weigh(ours, (set(found.values()) == {claim.bounds["params"]}, f"counted {ours}"))
-
-
-@judges("ffn_plain_256")
-def ffn_plain_256(claim: Claim, evidence: Evidence) -> Finding:
-    return _counted(claim, evidence)
-
-
-@judges("ffn_swiglu_256")
-def ffn_swiglu_256(claim: Claim, evidence: Evidence) -> Finding:
-    return _counted(claim, evidence)
-
-
-@judges("ffn_swiglu_171")
-def ffn_swiglu_171(claim: Claim, evidence: Evidence) -> Finding:
-    return _counted(claim, evidence)
 
 
 @judges("eight_thirds")
@@ -113,11 +90,6 @@ def llama_d_ff(claim: Claim, evidence: Evidence) -> Finding:
     d_ff, over = value(table, quantity="rounded_d_ff"), value(table, quantity="rounding_share")
     fits = d_ff == claim.bounds["d_ff"] and near(over, claim.bounds["share"], claim.bounds["within"])
     return weigh(f"{d_ff:.0f}, {over:.1%} over 8/3", (fits, f"it comes to {d_ff:.0f}, {over:.2%} over"))
-
-
-@judges("llama2_7b")
-def llama2_7b(claim: Claim, evidence: Evidence) -> Finding:
-    return _counted(claim, evidence)
 
 
 @judges("ffn_in_noise")

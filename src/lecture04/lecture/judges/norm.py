@@ -6,8 +6,6 @@ from lecture04.lecture.finding import Finding, judges, weigh
 from lecture04.lecture.judges.compare import difference
 from lecture04.lecture.judges.figures import lines, spread, text, value, values, within
 
-COLLAPSING = "lr 5e-3, no warm-up: post"
-
 
 @judges("norm_scale")
 def norm_scale(claim: Claim, evidence: Evidence) -> Finding:
@@ -168,14 +166,14 @@ def last_perplexity(evidence: Evidence, row: str) -> list[float]:
 
 @judges("post_needs_warmup")
 def post_needs_warmup(claim: Claim, evidence: Evidence) -> Finding:
-    results = evidence.sweep("warmup")
-    level, there = unigram_perplexity(evidence), n_diverged(results, COLLAPSING)
-    n = len(seeds_of(results, COLLAPSING))
-    collapsed = last_perplexity(evidence, COLLAPSING)
-    others = {row: last_perplexity(evidence, row) for row in results.rows if row != COLLAPSING}
+    results, cell = evidence.sweep("warmup"), claim.bounds["collapsing"]
+    level, there = unigram_perplexity(evidence), n_diverged(results, cell)
+    n = len(seeds_of(results, cell))
+    collapsed = last_perplexity(evidence, cell)
+    others = {row: last_perplexity(evidence, row) for row in results.rows if row != cell}
     also = {row: n_diverged(results, row) for row in others}
-    warmed = [slice_ for slice_ in dict.fromkeys((results.slices or {}).values()) if "200 steps" in slice_]
-    pairs = [difference(results, "val/nll", f"{slice_}: post", f"{slice_}: pre") for slice_ in warmed]
+    warmed_up = claim.bounds["warmed_up"]
+    pairs = [difference(results, "val/nll", f"{slice_}: post", f"{slice_}: pre") for slice_ in warmed_up]
     return weigh(
         f"{spread(collapsed, '.1f')} in that cell ({there} of {n} diverged; unigram {level:.1f}), "
         f"{spread([x for xs in others.values() for x in xs], '.3f')} in the others; "
