@@ -20,7 +20,7 @@ from lecture04.lecture.evidence import Evidence
 from lecture04.lecture.finding import Finding
 from lecture04.lecture.items import ITEMS
 from lecture04.lecture.ledger import judge
-from lecture04.lecture.probes.command import settled
+from lecture04.lecture.probes.command import resolved
 from lecture04.records.metrics import METRICS
 from lecture04.report.results import Results
 
@@ -141,8 +141,8 @@ def cases() -> dict[str, Callable[[SimpleNamespace, bool], Evidence]]:
 @cache
 def _real(name: str) -> pd.DataFrame:
     item = next(item for item in ITEMS if item.source == f"probe:{name}")
-    with initialize_config_dir(str(cli.ROOT / "conf"), version_base="1.3"):
-        cfg = settled(compose("probe", overrides=list(item.overrides)))
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        cfg = resolved(compose("probe", overrides=list(item.arguments[1:])))
     return registry.lookup("probe", cfg.probe.name)(cfg)
 
 

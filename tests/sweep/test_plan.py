@@ -28,7 +28,7 @@ def plan_of(tmp_path):
         overrides = OverridesParser.create().parse_overrides(list(lines))
 
         def at_home(row):
-            with initialize_config_dir(str(cli.ROOT / "conf"), version_base="1.3"):
+            with initialize_config_dir(str(CONF), version_base="1.3"):
                 return cli.settled(compose("config", overrides=[*row, f"paths.outputs={tmp_path}"]))
 
         return command.plan(sweep, overrides, is_group=GROUPS.__contains__, compose=at_home)
