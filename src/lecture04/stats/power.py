@@ -41,7 +41,7 @@ def chance(
              variances, weighted by 1/n and 1/n0, where they differ)
     n, n0    seeds of the two rows, >= 2
     alpha    level of the own test
-    q, df    the band's quantile and the degrees of freedom of s; q = 0: the own test alone (a row set aside)
+    q, df    the band's quantile and the degrees of freedom of s; q = 0: the own test alone (an excluded row)
     share    of the difference's true variance, what the first row brings: n0 / (n + n0) for rows of equal noise
     """
     theta = n0 / (n + n0) if share is None else share
@@ -89,7 +89,7 @@ class Plan:
     family    how the table's contrasts are tied
     pooled    degrees of freedom of s for each seed after the first: G rows, or G - 1 when blocked
     alpha     level of the family
-    own_only  the contrast touches a row set aside: Welch alone at alpha / k
+    own_only  the contrast touches an excluded row: Welch alone at alpha / k
     share     as in `chance`
     """
 

@@ -7,8 +7,7 @@ from lecture04.lecture.evidence import NotYetError, numbers
 from lecture04.records.metrics import METRICS
 from lecture04.report.comparison import judge_metric
 from lecture04.report.results import Results
-from lecture04.stats import Scale
-from lecture04.stats.band import Design, FamilyName
+from lecture04.stats import Design, FamilyName, Scale
 
 APART = ("better", "worse")
 LECTURE_NOISE = 0.034 / 3.851  # of a perplexity
