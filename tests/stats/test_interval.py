@@ -175,7 +175,12 @@ TABLES = st.one_of(
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
-@given(rows=TABLES, design=st.sampled_from(["star", "path"]), scale=st.sampled_from([Identity(), Floored()]), matched=st.booleans())
+@given(
+    rows=TABLES,
+    design=st.sampled_from(["star", "path"]),
+    scale=st.sampled_from([Identity(), Floored()]),
+    matched=st.booleans(),
+)
 def test_no_table_crashes(rows, design, scale, matched):
     values = {f"row{i}": seeds for i, seeds in enumerate(rows)}
     contrasts = judge(values, design=design, scale=scale, matched=matched)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from lecture04.stats import Logit, Identity, Log, judged_values, noise_pool, percent
+from lecture04.stats import Identity, Log, Logit, judged_values, noise_pool, percent
 
 
 def test_perplexities_are_judged_as_nll_and_shown_in_percent():

@@ -132,7 +132,10 @@ def test_two_items_are_never_called():
     assert abs(few.delta) > few.half_width
     assert few.p_welch < 0.05
     assert (few.verdict, many.verdict) == ("within noise", "better")
-    assert words(shares(99_990, 99_988, 99_987), lower_is_better=False, scale=Logit(100_000)) == ["within noise", "worse"]
+    assert words(shares(99_990, 99_988, 99_987), lower_is_better=False, scale=Logit(100_000)) == [
+        "within noise",
+        "worse",
+    ]
 
 
 def test_equal_accuracies_get_the_floor_and_other_metrics_do_not():

@@ -49,7 +49,7 @@ def print_run(cfg: Root, record: Record, *, was_there: bool) -> None:
         nll, perplexity, excess = (m[f"{split}/{name}"] for name in ("nll", "ppl", "excess"))
         print(f"  {split:5s}  perplexity {perplexity:.3f}   {nll:.4f} nats a token, {excess:+.4f} over the true ones")
     print(
-        f"  pronouns {m['possessive/accuracy']:.4f} of {m['possessive/n']:,} right, "
+        f"  pronouns {m['pronouns/accuracy']:.4f} of {m['pronouns/n']:,} right, "
         f"where the subject stands more than {cfg.eval.window} tokens back"
     )
     print(

@@ -11,11 +11,10 @@ import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
@@ -24,11 +23,13 @@ from hydra.types import RunMode
 
 from lecture04.cli import train as cli
 from lecture04.config.code import statements
+from lecture04.config.messages import UserError
 from lecture04.config.registry import PACKAGE
 from lecture04.lecture.items import Item, Kind
 from lecture04.lecture.probes.command import settled
 from lecture04.records.identity import as_dict
 from lecture04.records.record import read_json, write_whole
+from lecture04.report.manifest import Manifest
 from lecture04.sweep import command
 from lecture04.sweep.plan import Plan
 
@@ -82,13 +83,13 @@ def state(item: Item) -> State:
 
 def has_table(plan: Plan) -> bool:
     """Whether the table that lies there is that of this plan: the same rows, and the same runs of today's code."""
-    there = read_json(plan.folder / "sweep.json") or {}
-    return _tabled(there) == _tabled(json.loads(json.dumps(plan.manifest(""))))
-
-
-def _tabled(content: dict[str, Any]) -> dict[str, Any]:
-    """A manifest without what it was made by: the command can be typed in more than one way."""
-    return {k: v for k, v in content.items() if k not in ("command", "environment")}
+    file = plan.folder / "sweep.json"
+    try:
+        there = Manifest.from_json(read_json(file) or {}, file=file, name=plan.name)
+    except UserError:
+        return False
+    # The command can be typed in more than one way.
+    return replace(there, command="", environment=None) == plan.manifest("")
 
 
 def stamp(item: Item) -> None:

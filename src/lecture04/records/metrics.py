@@ -18,7 +18,7 @@ class Metric:
     name             SPLIT/METRIC, or METRIC for what has no split
     label            what tables, plots and legends call it
     format           Python's format of a value
-    unit             of a difference on the judged scale
+    unit             of a difference on the judged scale, but for a logit, whose differences are log odds
     scale            on which it is judged: "identity" as it is, "log" as its natural logarithm (a difference is then
                      shown in percent), "logit" as log odds, for the share of items that are right
     items            of a logit alone: the metric that counts the items
@@ -106,7 +106,6 @@ declare(
         "pronouns/accuracy",
         "pronouns",
         ".4f",
-        unit="log odds",
         scale="logit",
         items="pronouns/n",
         noisy=True,

@@ -16,7 +16,7 @@ def write(folder: Path) -> str:
     results = collect(folder)
     judged = judge_all(results)
     tables = build(results, judged)
-    command = results.manifest["command"]
+    command = results.manifest.command
     files = {
         "table.txt": terminal(tables, width=160) + "\n",
         "table.md": markdown(tables) + f"\nMade by `{command}`.\n",

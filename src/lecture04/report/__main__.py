@@ -1,6 +1,6 @@
 """Rebuild tables from their records."""
 
-from lecture04.config import messages as errors
+from lecture04.config import messages
 from lecture04.report import write
 from lecture04.report.named import over_tables
 
@@ -11,4 +11,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    errors.run(main)
+    messages.run(main)

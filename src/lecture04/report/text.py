@@ -1,4 +1,4 @@
-"""The faces of a table that are plain text: the terminal's, and Markdown."""
+"""Tables as plain text for the terminal, and as Markdown."""
 
 import io
 import re
@@ -33,7 +33,9 @@ def terminal(tables: Sequence[Table], width: int | None = None, *, colour: bool 
             grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
             for i, column_width in columns.items():
                 column = table.columns[i]
-                grid.add_column(Text(column.heading), justify="left" if column.is_text else "right", width=column_width)
+                grid.add_column(
+                    Text(column.heading), justify="left" if column.is_words else "right", width=column_width
+                )
             for n, row in enumerate(table.rows):
                 if n in table.breaks:
                     grid.add_section()
@@ -114,7 +116,7 @@ def markdown(tables: Sequence[Table]) -> str:
     for table in tables:
         lines = [
             _line([_escaped(heading) for heading in table.headings]),
-            _line([":---" if column.is_text else "---:" for column in table.columns]),
+            _line([":---" if column.is_words else "---:" for column in table.columns]),
         ]
         for row in table.rows:
             lines.append(_line([_marked(cell, column.kind) for cell, column in zip(row, table.columns, strict=True)]))

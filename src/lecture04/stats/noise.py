@@ -127,7 +127,9 @@ def _variance(run: FloatArray, rounding: float) -> float:
     return variance if variance > rounding**2 else 0.0
 
 
-def _high_variance(usable: Mapping[str, FloatArray], *, blocked: bool, floor: float, rounding: float) -> tuple[str, ...]:
+def _high_variance(
+    usable: Mapping[str, FloatArray], *, blocked: bool, floor: float, rounding: float
+) -> tuple[str, ...]:
     """The rows noisier than the rest, at most 2, the noisiest first.
 
     One at a time: the row with the smallest p leaves when p times the rows tested is under .05, then the others are

@@ -26,11 +26,11 @@ CALLED_ITEMS = 2
 class Scale(Protocol):
     """How one metric is judged.
 
-    percent  differences are shown in percent; otherwise in the unit of the judged values
-    digits   of a shown difference, after the point
+    unit    of a shown difference; empty for the metric's own unit
+    digits  of a shown difference, after the point
     """
 
-    percent: ClassVar[bool]
+    unit: ClassVar[str]
     digits: ClassVar[int]
 
     def judged(self, raw: float) -> float:
@@ -62,7 +62,7 @@ class Identity:
     their band is 0.
     """
 
-    percent: ClassVar[bool] = False
+    unit: ClassVar[str] = ""
     digits: ClassVar[int] = 4
 
     def judged(self, raw: float) -> float:
@@ -85,7 +85,7 @@ class Identity:
 class Log:
     """A positive metric judged as its natural logarithm, shown as a change in percent; a perplexity's is the NLL."""
 
-    percent: ClassVar[bool] = True
+    unit: ClassVar[str] = "%"
     digits: ClassVar[int] = 2
 
     def judged(self, raw: float) -> float:
@@ -114,7 +114,7 @@ class Logit:
     """
 
     n_items: int
-    percent: ClassVar[bool] = False
+    unit: ClassVar[str] = "log odds"
     digits: ClassVar[int] = 4
 
     def __post_init__(self) -> None:

@@ -1,8 +1,8 @@
 """The verdict: what a table says about each of its contrasts (rules 3 to 8 of the protocol).
 
 A difference is called when two tests agree: it lies outside the band that holds for the whole family, and Welch's t on
-its own two rows is significant. The first guards against many comparisons, the second against one noisy row, which moves
-the pooled s of every contrast but not the own variances of two others.
+its own two rows is significant. The first guards against many comparisons, the second against one noisy row, which
+moves the pooled s of every contrast but not the own variances of two others.
 
     half-width of the band = q s sqrt(1/n + 1/n0)
 

@@ -98,7 +98,7 @@ def judged(
         metric = as_ppl
     items = METRICS[metric].items
     if items and not any(results.values(items).values()):
-        raise NotYetError(f"sweep {results.manifest['name']} has no {items}")
+        raise NotYetError(f"sweep {results.manifest.name} has no {items}")
     found = judge_metric(results, metric, design=design, baseline=baseline, alpha=alpha)
     return [
         Difference(v.row, v.reference, v.family, v.delta, v.half_width, v.verdict, found.scale) for v in found.verdicts
@@ -117,12 +117,12 @@ def difference(results: Results, metric: str, row: str, reference: str) -> Diffe
     Raises NotYetError where a run of either is missing.
     """
     numbers(results, metric, row, reference)
-    design = results.manifest["design"]
+    design = results.manifest.design
     own = judged(results, metric, design) if design != "path" else []
     for d in [*own, *judged(results, metric, "star", baseline=reference)]:
         if (d.row, d.reference) == (row, reference):
             return d
-    raise NotYetError(f"sweep {results.manifest['name']} does not compare {row!r} with {reference!r}")
+    raise NotYetError(f"sweep {results.manifest.name} does not compare {row!r} with {reference!r}")
 
 
 def all_pairs(results: Results, metric: str, *rows: str) -> list[Difference]:

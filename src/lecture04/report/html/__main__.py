@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from lecture04.config import messages as errors
+from lecture04.config import messages
 from lecture04.report.html import write, write_index
 from lecture04.report.named import over_tables
 
@@ -18,4 +18,4 @@ def _page(folder: Path) -> str:
 
 
 if __name__ == "__main__":
-    errors.run(main)
+    messages.run(main)
