@@ -15,6 +15,7 @@ from lecture04.cli import train as cli
 from lecture04.config import Design, Sweep
 from lecture04.config.messages import UserError
 from lecture04.records.record import Status
+from lecture04.report import columns
 from lecture04.report.manifest import Manifest
 from lecture04.sweep import command, forecast, live, plan, show_plan
 from lecture04.sweep.launch import TRIES, hydra_quoted, launch, missing
@@ -81,6 +82,18 @@ def test_no_seeds_are_refused(plan_of):
 def test_a_metric_that_nobody_measures_is_refused_with_the_nearest(plan_of, field, value):
     with pytest.raises(UserError, match=rf"sweep\.{field}.*Did you mean test/"):
         plan_of(star({"a": []}, **{field: value}))
+
+
+def test_an_earlier_metrics_name_and_a_declared_column_may_be_asked_for(plan_of, monkeypatch):
+    monkeypatch.setattr(columns, "DECLARED", {})
+    columns.declare("spread", "spread", lambda results, row: 0.0)
+    p = plan_of(star({"a": []}, primary="possessive/accuracy", columns=["possessive/n", "spread", "test/nll@0-63"]))
+    assert p.sweep.primary == "pronouns/accuracy"
+    assert p.manifest("").columns == ("pronouns/n", "spread", "test/nll@0-63")
+    with pytest.raises(UserError, match=r"sweep\.columns=sprad.*Did you mean spread"):
+        plan_of(star({"a": []}, columns=["sprad"]))
+    with pytest.raises(UserError, match=r"sweep\.primary=spread: nothing measures this"):
+        plan_of(star({"a": []}, primary="spread"))
 
 
 def test_a_primary_that_no_seed_moves_is_refused(plan_of):
