@@ -3,7 +3,9 @@
 import importlib.util
 import json
 import math
+import re
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,13 +15,15 @@ from lecture04.report import columns, write
 from lecture04.report.comparison import judge_metric
 from lecture04.report.html.page import page
 from lecture04.report.latex import latex
+from lecture04.report.markdown import markdown
 from lecture04.report.results import collect
 from lecture04.report.table import build
-from lecture04.report.text import markdown
 from lecture04.stats import Identity, Log, Logit, judge, judged_values
 
 PPL = {"base": (3.822, 3.815, 3.824), "swiglu": (3.790, 3.785, 3.795), "gone": (None, None, None)}
 
+PAGE = (Path(__file__).parents[2] / "docs" / "add-a-column.md").read_text()
+(COLUMN,) = re.findall(r"```python\n(.*?)```", PAGE, flags=re.S)
 OUTSIDE = '''
 """A file outside the package."""
 from lecture04.records.metrics import Metric, declare
@@ -27,23 +31,16 @@ from lecture04.report import columns
 
 declare(Metric("mine/loss", "my loss", ".3f", unit="bits", scale="log", noisy=True, about="what I measure"))
 
-
-def spread(results, row):
-    values = results.of_row(row, "test/ppl").values()
-    return max(values) - min(values) if values else None
-
-
-columns.declare("spread", "spread of ppl", spread, ".4f", about="largest less smallest")
 columns.declare("first", "is first", lambda results, row: "yes" if row == results.rows[0] else "no")
 '''
 
 
 @pytest.fixture
 def outside(tmp_path, monkeypatch):
-    """The declarations of OUTSIDE, taken back at the end."""
+    """The declarations of OUTSIDE and of docs/add-a-column.md, taken back at the end."""
     monkeypatch.setattr(METRICS, "_declared", dict(METRICS._declared))
     before = dict(columns.DECLARED)
-    (tmp_path / "outside.py").write_text(OUTSIDE)
+    (tmp_path / "outside.py").write_text(OUTSIDE + COLUMN)
     spec = importlib.util.spec_from_file_location("outside", tmp_path / "outside.py")
     module = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, "outside", module)
@@ -73,7 +70,7 @@ def test_a_declared_column_stands_in_the_table_as_its_function_says(folder, cell
     assert cell(table, "base", "spread of ppl").value == pytest.approx(3.824 - 3.815)
     assert cell(table, "gone", "spread of ppl").text == "-"
     assert [cell(table, row, "is first").text for row in PPL] == ["yes", "no", "no"]
-    assert "spread of ppl: largest less smallest" in words(table)
+    assert "spread of ppl: the largest perplexity of a row less its smallest" in words(table)
 
 
 def test_a_declared_metric_is_judged_on_its_own_scale_and_explained(folder, cell, words):

@@ -5,9 +5,10 @@ import re
 
 import pytest
 
+from lecture04.report.markdown import markdown
 from lecture04.report.model import Cell, Column, Note, Table
 from lecture04.report.table import build
-from lecture04.report.text import fitting, markdown, terminal
+from lecture04.report.text import fitting, terminal
 
 PPL = {"base": (3.822, 3.815, 3.824), "rmsnorm": (3.825, 3.816, 3.829), "swiglu": (3.790, 3.785, 3.795)}
 ODD = {**PPL, "nope": (3.871, 3.860, 3.874), "bad": (3.9, math.nan, 3.8), "half": (3.8, None, "failed")}

@@ -41,7 +41,6 @@ class Column(Generic[T]):
     kind     what stands in it, such as "difference" or "seed"; also the class of its cells in the page
     of       what tells it from the others of its kind: a family, a seed, a metric
     block    neighbours of the same block stay side by side where a table is folded
-    judged   it depends on which metric is judged and against which baseline; the page lets its reader choose both
     """
 
     heading: str
@@ -49,7 +48,6 @@ class Column(Generic[T]):
     kind: str = "text"
     of: str = ""
     block: str = ""
-    judged: bool = False
 
     @property
     def id(self) -> str:

@@ -6,7 +6,7 @@ verdicts; the other judged metrics show their bands.
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from lecture04.config.resolve import MISMATCH_WARNING
@@ -32,29 +32,51 @@ def build(results: Results, judged: Sequence[Judged] | None = None) -> list[Tabl
     primary, *others = judge_all(results) if judged is None else judged
     manifest = results.manifest
     notes = legend(results, primary)
-    columns = list(_columns(results, primary))
+    columns = [*columns_of_verdicts(results, primary), *asked_columns(results), *columns_of_seeds(results, primary)]
     main = Table.of(manifest.title, columns, results.rows, notes, _breaks(results), manifest.name)
-    second = _other_differences(results, others)
+    second = other_differences(results, others)
     return [main, second] if second else [main]
 
 
-def _columns(results: Results, judged: Judged) -> Iterator[Column[str]]:
-    """Every column of the table with the verdicts, in its order; their items are the rows' names."""
+def judged_table(results: Results, judged: Judged, *, seeds_needed: bool = True) -> Table:
+    """The table with the verdicts, without the columns that do not depend on the metric and the baseline.
+
+    `seeds_needed`: False leaves that column empty, whose figures take some ten milliseconds each.
+    """
+    columns = [*columns_of_verdicts(results, judged, seeds_needed=seeds_needed), *columns_of_seeds(results, judged)]
+    return Table.of(results.manifest.title, columns, results.rows, legend(results, judged), _breaks(results))
+
+
+def columns_of_verdicts(results: Results, judged: Judged, *, seeds_needed: bool = True) -> Iterator[Column[str]]:
+    """The rows' names and means, and all that is said of their differences; the items are the rows' names."""
     excluded = {row for v in judged.verdicts for row in v.excluded}
     label = judged.about.label
-    yield Column("row", lambda row: Cell(row, mark=HIGH_VARIANCE if row in excluded else ""), "row", judged=True)
-    yield Column(f"{label} (n)", partial(_primary_mean, results, judged), "mean", block="verdict", judged=True)
+    yield Column("row", lambda row: Cell(row, mark=HIGH_VARIANCE if row in excluded else ""), "row")
+    yield Column(f"{label} (n)", partial(_primary_mean, results, judged), "mean", block="verdict")
     for family in judged.families:
         block = "total" if family == "total" else "verdict"
         yield from _of_family(judged, family, [_difference_to(results, judged, family), VERDICT], block)
     for family in judged.families:
         shown = [detail for detail in DETAILS if detail is not SEEDS_FOR_MARGIN or results.manifest.delta is not None]
+        shown.append(SEEDS_NEEDED if seeds_needed else replace(SEEDS_NEEDED, cell=lambda judged, v: Cell()))
         yield from _of_family(judged, family, shown, f"{family} details")
-    _, others = shown_metrics(results.manifest)
-    yield from (_asked(results, name) for name in others)
+
+
+def asked_columns(results: Results) -> Iterator[Column[str]]:
+    """The columns that `sweep.columns` names: metrics' means, and declared columns."""
+    for name in shown_metrics(results.manifest)[1]:
+        if name in DECLARED:
+            label, cell = DECLARED[name].label, partial(_declared, results, DECLARED[name])
+        else:
+            label, cell = METRICS[name].label, partial(_mean, results, name)
+        yield Column(label, cell, "metric", name, block=name)
+
+
+def columns_of_seeds(results: Results, judged: Judged) -> Iterator[Column[str]]:
+    """Each run's value."""
     for seed in results.seeds:
         cell = partial(_one, results, judged.metric, seed)
-        yield Column(f"seed {seed}", cell, "seed", str(seed), block="seeds", judged=True)
+        yield Column(f"seed {seed}", cell, "seed", str(seed), block="seeds")
 
 
 @dataclass(frozen=True)
@@ -102,13 +124,13 @@ def _p_cell(p: float, v: Verdict) -> Cell:
 VERDICT = OfVerdict(
     "verdict", "verdict", verdict_cell, lambda family: "start" if family in ("step", "total") else "baseline"
 )
+SEEDS_NEEDED = OfVerdict("seeds_needed", "seeds needed", seeds_needed_cell)
 SEEDS_FOR_MARGIN = OfVerdict("margin_seeds", "seeds for margin", seeds_for_margin_cell)
 DETAILS = (
     OfVerdict("p_adjusted", "family-adjusted p", lambda judged, v: _p_cell(v.p_adjusted, v)),
     OfVerdict("p_welch", "Welch p", lambda judged, v: _p_cell(v.p_welch, v)),
     OfVerdict("agree", "seeds agree", _agree_cell),
     SEEDS_FOR_MARGIN,
-    OfVerdict("seeds_needed", "seeds needed", seeds_needed_cell),
 )
 
 
@@ -127,20 +149,12 @@ def _of_family(judged: Judged, family: str, figures: Sequence[OfVerdict], block:
 
     for figure in figures:
         heading = _in_family(figure.heading, family)
-        yield Column(heading, partial(cell, figure), figure.kind, family, block, judged=True)
+        yield Column(heading, partial(cell, figure), figure.kind, family, block)
 
 
 def _in_family(heading: str, family: str) -> str:
     """A heading, with the family where the table has two."""
     return f"{family}: {heading}" if family in ("step", "total") else heading
-
-
-def _asked(results: Results, name: str) -> Column[str]:
-    """A column that `sweep.columns` names: a metric's means, or a declared column."""
-    if name in DECLARED:
-        column = DECLARED[name]
-        return Column(column.label, partial(_declared, results, column), "metric", name, block=name)
-    return Column(METRICS[name].label, lambda row: _mean(results, row, name), "metric", name, block=name)
 
 
 def _declared(results: Results, column: DeclaredColumn, row: str) -> Cell:
@@ -168,14 +182,14 @@ def _known(x: float) -> float | None:
 
 def _primary_mean(results: Results, judged: Judged, row: str) -> Cell:
     """The mean with the number of its seeds, and of those asked for where some are not there."""
-    cell = _mean(results, row, judged.metric)
+    cell = _mean(results, judged.metric, row)
     there, asked = len(judged.values[row]), len(results.manifest.rows[row].runs)
     if there == asked:
         return cell if cell.value is None else Cell(f"{cell.text} ({there})", cell.value)
     return Cell(f"{cell.text} ({there} of {asked})", cell.value)
 
 
-def _mean(results: Results, row: str, metric: str) -> Cell:
+def _mean(results: Results, metric: str, row: str) -> Cell:
     values = list(results.of_row(row, metric).values())
     if not values:
         return Cell("-")
@@ -199,7 +213,7 @@ def _one(results: Results, metric: str, seed: int, row: str) -> Cell:
     return Cell("-" if status in (Status.finished, Status.missing) else status.value)
 
 
-def _other_differences(results: Results, others: Sequence[Judged]) -> Table | None:
+def other_differences(results: Results, others: Sequence[Judged]) -> Table | None:
     """Differences and bands of the other judged columns."""
     columns: list[Column[str]] = [Column("row", Cell, "row")]
     for judged in others:

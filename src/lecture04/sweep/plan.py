@@ -94,7 +94,14 @@ class Plan:
 
     def of_row(self, name: str) -> list[Job]:
         """A row's jobs, in the order of the seeds."""
-        return [job for job in self.jobs if job.row == name]
+        return self._by_row.get(name, [])
+
+    @cached_property
+    def _by_row(self) -> dict[str, list[Job]]:
+        found: dict[str, list[Job]] = {}
+        for job in self.jobs:
+            found.setdefault(job.row, []).append(job)
+        return found
 
     def manifest(self, command: str) -> Manifest:
         """What the report needs to know: the table's design, and where each row's runs lie."""

@@ -28,7 +28,8 @@ def print_plan(plan: Plan, n_workers: int) -> None:
     """
     print(terminal([_plan_table(plan)], colour=wants_colour()), end="\n\n")
     rate = seconds_per_work(plan.outputs)
-    to_train = [job for job in plan.jobs if job in plan.runs and not job.record.status().is_result]
+    runs = set(map(id, plan.runs))
+    to_train = [job for job in plan.jobs if id(job) in runs and not job.record.status().is_result]
     own = {job.record.folder for job in plan.jobs}
     sources = [run for run in plan.runs if run.record.folder not in own and not run.record.status().is_result]
     waiting = sum(work(run.cfg) for run in [*to_train, *sources])
@@ -49,7 +50,7 @@ def print_plan(plan: Plan, n_workers: int) -> None:
 def _plan_table(plan: Plan) -> Table:
     """The rows with their sizes and their runs, as the terminal folds it."""
     headings = ["row", "d_ff", "mismatch", "parameters", "there", "to train", "kFLOP/token", "KV/token"]
-    lines = list[list[str]]()
+    lines, runs = list[list[str]](), set(map(id, plan.runs))
     for row in plan.rows:
         jobs = plan.of_row(row.name)
         cfg, missing = jobs[0].cfg, [job for job in jobs if not job.record.status().is_result]
@@ -67,7 +68,7 @@ def _plan_table(plan: Plan) -> Table:
                 f"{sizes.params(cfg):,}",
                 " ".join(there) or "-",
                 # A row that tests the same runs in another way trains nothing itself.
-                " ".join(str(job.seed) for job in missing if job in plan.runs) or "-",
+                " ".join(str(job.seed) for job in missing if id(job) in runs) or "-",
                 f"{sizes.flops_per_token(cfg) / 1e3:,.0f}",
                 str(sizes.kv_per_token(cfg)),
             ]

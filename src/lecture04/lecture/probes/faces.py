@@ -4,8 +4,9 @@ import math
 
 import pandas as pd
 
-from lecture04.report import text as faces
-from lecture04.report.table import Table
+from lecture04.report import markdown as github
+from lecture04.report import text
+from lecture04.report.model import Table
 
 Frames = dict[str, pd.DataFrame]
 
@@ -29,9 +30,9 @@ def tables(frames: Frames) -> list[Table]:
 
 def terminal(frames: Frames) -> str:
     """Plain text, aligned."""
-    return faces.terminal(tables(frames))
+    return text.terminal(tables(frames))
 
 
 def markdown(frames: Frames) -> str:
     """Markdown tables, each under its title."""
-    return faces.markdown(tables(frames))
+    return github.markdown(tables(frames))

@@ -13,15 +13,16 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from lecture04.records.metrics import METRICS
+from lecture04.report.comparison import judge_all
 from lecture04.report.environment import environment
 from lecture04.report.figures import data
 from lecture04.report.figures.style import LOOKS, MOST_TOLD_APART, line
 from lecture04.report.html.charts import charts
 from lecture04.report.html.rows import RowDetails, differing, row_details, shared
-from lecture04.report.html.views import choices, combinations, judged_columns, metric_data, rounded, views
+from lecture04.report.html.views import choices, combinations, metric_data, rounded, views
 from lecture04.report.model import Table
 from lecture04.report.results import Results
-from lecture04.report.table import build
+from lecture04.report.table import asked_columns, other_differences
 
 TEMPLATES = Path(__file__).parent / "templates"
 MOST_BYTES = 5_000_000
@@ -33,7 +34,7 @@ def page(results: Results) -> str:
     about = row_details(results)
     content = _content(results, _trained_length(about))
     default = f"{content['metrics'][0]}|0"
-    tables = build(results)
+    others = other_differences(results, judge_all(results)[1:])
     return render(
         "sweep.html.jinja",
         scripts=[library(), source("sort.js"), source("page.js")],
@@ -47,9 +48,9 @@ def page(results: Results) -> str:
         default=content["views"][default],
         metrics=[(name, METRICS[name].label) for name in content["metrics"]],
         baselines=choices(results)[1],
-        figures=_columns(tables[0]),
-        others=tables[1] if len(tables) > 1 else None,
-        others_rows=[[str(cell) for cell in row[1:]] for row in tables[1].rows] if len(tables) > 1 else [],
+        figures=_asked(results),
+        others=others,
+        others_rows=[[str(cell) for cell in row[1:]] for row in others.rows] if others else [],
         names=results.rows,
         most_told_apart=MOST_TOLD_APART,
         rows=about,
@@ -111,14 +112,10 @@ def _trained_length(about: list[RowDetails]) -> float | None:
     return float(length) if length else None
 
 
-def _columns(table: Table) -> dict[str, Any]:
-    """The rows' names and the columns that no choice changes."""
-    own = {i for i, _ in judged_columns(table)}
-    kept = [i for i in range(len(table.columns)) if i not in own]
-    return {
-        "headings": [table.columns[i].heading for i in kept],
-        "rows": [[str(row[i]) for i in kept] for row in table.rows],
-    }
+def _asked(results: Results) -> dict[str, Any]:
+    """The columns that no choice of metric and baseline changes."""
+    table = Table.of("", list(asked_columns(results)), results.rows)
+    return {"headings": table.headings, "rows": [[str(cell) for cell in row] for row in table.rows]}
 
 
 def newest(results: Results) -> datetime | None:

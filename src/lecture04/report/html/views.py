@@ -12,10 +12,8 @@ from lecture04.records.metrics import METRICS
 from lecture04.report.comparison import Judged, judge_primary, shown_metrics
 from lecture04.report.figures import data
 from lecture04.report.figures.style import LOOKS, kind
-from lecture04.report.model import Column, Table
 from lecture04.report.results import Results
-from lecture04.report.table import build
-from lecture04.stats.verdict import Seeds
+from lecture04.report.table import judged_table
 
 MOST_CONTRASTS = 12_000
 """Contrasts in one page; a hundred bytes each."""
@@ -65,16 +63,14 @@ def views(results: Results) -> dict[str, dict[str, Any]]:
         chosen = choose(results, metric, baseline)
         judged = judge_primary(chosen)
         powers = all_powers or baseline == results.rows[0]
-        if not powers:
-            for v in judged.verdicts:  # where a cached property keeps what it has worked out
-                vars(v)["seeds_needed"] = Seeds(math.nan, math.nan, math.nan)
         found[f"{metric}|{order[baseline]}"] = _view(results, chosen, judged, powers=powers)
     return found
 
 
 def _view(results: Results, chosen: Results, judged: Judged, *, powers: bool) -> dict[str, Any]:
-    table = build(chosen, [judged])[0]
-    columns = judged_columns(table)
+    table = judged_table(chosen, judged, seeds_needed=powers)
+    # First what a phone has room for.
+    columns = sorted(enumerate(table.columns), key=lambda place: FIRST.get(place[1].kind, len(FIRST)))
     place = {row: i for i, row in enumerate(chosen.rows)}
     notes = [[note.term, note.text] for note in table.legend]
     if judged.metric != shown_metrics(results.manifest)[0]:
@@ -109,12 +105,6 @@ def _caption(results: Results, judged: Judged, first: str) -> str:
 def in_words(verdicts: Mapping[str, int]) -> str:
     """`1 better, 4 within noise`."""
     return ", ".join(f"{n} {verdict}" for verdict, n in verdicts.items())
-
-
-def judged_columns(table: Table) -> list[tuple[int, Column[Any]]]:
-    """The columns that depend on the choice, each with its place in the table; first what a phone has room for."""
-    own = [(i, column) for i, column in enumerate(table.columns) if column.judged]
-    return sorted(own, key=lambda place: FIRST.get(place[1].kind, len(FIRST)))
 
 
 def count_verdicts(judged: Judged) -> dict[str, dict[str, int]]:
