@@ -1,13 +1,14 @@
 """What is measured: each metric is declared once, and tables, plots, legends, statistics and W&B read it here.
 
-A metric of a file outside the package joins by `declare`.
+A metric of a file outside the package joins by `measure`, or by `declare` where its records have it already.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
+T = TypeVar("T")
 ScaleName = Literal["identity", "log", "logit"]
 
 
@@ -147,6 +148,20 @@ def shown_for(primary: str, columns: Sequence[str]) -> str:
     return as_ppl if as_ppl in columns else primary
 
 
-def measures() -> list[Any]:
-    """What files from outside measure beside the source's own."""
-    return []
+MEASURES: dict[str, Any] = {}
+"""What files from outside measure on the test split beside the source's own (see data.types.Measure), by metric."""
+
+
+def measure(metric: Metric, *more: Metric) -> Callable[[T], T]:
+    """Declare a metric, and what measures it: a class as `data.types.Measure` has it, called with (split, evaluation).
+
+    `more` are other figures that the same class gives, such as the count behind a share.
+    """
+    for one in (metric, *more):
+        declare(one)
+
+    def add(made: T) -> T:
+        MEASURES[metric.name] = made
+        return made
+
+    return add

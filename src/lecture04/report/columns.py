@@ -1,11 +1,10 @@
 """Columns that a table may be asked for beside metrics: `sweep.columns` names either.
 
-A file outside the package adds one with a function and a call:
+A file outside the package adds one with a function:
 
+    @column("slowest", "slowest seed, s", ".0f")
     def slowest(results, row):
         return max(results.of_row(row, "wall_seconds").values(), default=None)
-
-    columns.declare("slowest", "slowest seed, s", slowest, ".0f")
 """
 
 from __future__ import annotations
@@ -37,23 +36,27 @@ class DeclaredColumn:
 DECLARED: dict[str, DeclaredColumn] = {}
 
 
-def declare(name: str, label: str, value: Value, format: str = "", about: str = "") -> DeclaredColumn:
+def column(name: str, label: str, format: str = "", about: str = "") -> Callable[[Value], Value]:
     """Make a column known, so that a sweep may name it.
 
     name    as `sweep.columns` gives it
     label   the heading
-    value   (results, row) -> a number, words, or None
     format  Python's format of a number
     about   one sentence for the legend
 
-    Raises ValueError for a name that a metric has or another column; the same file read again replaces its own.
+    The function is called with (results, row) and gives a number, words, or None. Raises ValueError for a name that a
+    metric has or another column; the same file read again replaces its own.
     """
     if canonical(name) in METRICS:
         raise ValueError(f"column {name!r}: a metric has this name")
-    if name in DECLARED and DECLARED[name].value.__module__ != value.__module__:
-        raise ValueError(f"column {name!r} is declared already, by {DECLARED[name].value.__module__}")
-    DECLARED[name] = DeclaredColumn(name, label, value, format, about)
-    return DECLARED[name]
+
+    def add(value: Value) -> Value:
+        if name in DECLARED and DECLARED[name].value.__module__ != value.__module__:
+            raise ValueError(f"column {name!r} is declared already, by {DECLARED[name].value.__module__}")
+        DECLARED[name] = DeclaredColumn(name, label, value, format, about)
+        return value
+
+    return add
 
 
 def known() -> list[str]:

@@ -119,5 +119,3 @@ def log_table(folder: Path, *, project: str, mode: str) -> None:
     run.log(content)
     run.summary.update({"verdicts": dict(Counter(v.verdict for v in judged[0].verdicts))})
     run.finish()
-
-
