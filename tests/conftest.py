@@ -18,6 +18,7 @@ from omegaconf.errors import OmegaConfBaseException
 from lecture04 import config
 from lecture04.cli import train as cli
 from lecture04.config import Request, Run
+from lecture04.config.places import CONF
 from lecture04.config.resolve import resolve
 
 # Read when torch is imported: small models are fastest on one thread, and tests run side by side.
@@ -44,7 +45,7 @@ SMALL = (
 
 @cache
 def _composed(overrides: tuple[str, ...]) -> DictConfig:
-    with initialize_config_dir(str(cli.ROOT / "conf"), version_base="1.3"):
+    with initialize_config_dir(str(CONF), version_base="1.3"):
         return hydra_compose("config", overrides=list(overrides))
 
 

@@ -21,12 +21,13 @@ from lecture04.config import overrides as arguments
 from lecture04.config import registry
 from lecture04.config import sizes as counts
 from lecture04.config.fields import schema_of
+from lecture04.config.places import CONF
 from lecture04.config.schema import PARTS
 from lecture04.records.identity import identity
 from lecture04.records.metrics import METRICS
 from lecture04.sweep import command
 
-CHOICES = {**arguments.groups(), "recipe": sorted(path.stem for path in (cli.ROOT / "conf" / "recipe").glob("*.yaml"))}
+CHOICES = {**arguments.groups(), "recipe": sorted(path.stem for path in (CONF / "recipe").glob("*.yaml"))}
 THOROUGH = hypothesis_settings(
     max_examples=120,
     deadline=None,
@@ -105,12 +106,12 @@ OVERRIDES = st.one_of(
 
 def composed(overrides: list[str]) -> Any:
     """The settings as Hydra composes them."""
-    with initialize_config_dir(str(cli.ROOT / "conf"), version_base="1.3"):
+    with initialize_config_dir(str(CONF), version_base="1.3"):
         return cli.settings_of(hydra_compose("config", overrides=overrides))
 
 
 def requested_by(overrides: list[str]) -> Request:
-    with initialize_config_dir(str(cli.ROOT / "conf"), version_base="1.3"):
+    with initialize_config_dir(str(CONF), version_base="1.3"):
         return cli.resolved(hydra_compose("config", overrides=overrides))
 
 

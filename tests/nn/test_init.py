@@ -100,8 +100,9 @@ def test_another_process_draws_the_same_values(compose):
 import hashlib
 from hydra import compose, initialize_config_dir
 from lecture04.cli import train as cli
+from lecture04.config.places import CONF
 from lecture04.nn.init import build
-with initialize_config_dir(str(cli.ROOT / "conf"), version_base="1.3"):
+with initialize_config_dir(str(CONF), version_base="1.3"):
     model = build(cli.resolved(compose("config", overrides=["recipe=llama", "model.d_model=16", "seed=3"])).run)
 joined = hashlib.sha256()
 for name, p in sorted(model.named_parameters()):

@@ -155,7 +155,7 @@ def test_the_same_fingerprint_in_another_process(compose):
         "from hydra import compose, initialize_config_dir\n"
         "from lecture04 import cli\n"
         "from lecture04.records.identity import fingerprint\n"
-        "with initialize_config_dir(str(cli.ROOT / 'conf'), version_base='1.3'):\n"
+        "with initialize_config_dir(str(CONF), version_base='1.3'):\n"
         "    print(fingerprint(cli.settled(compose('config', overrides=['ffn=swiglu']))))\n"
     )
     printed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
