@@ -182,8 +182,8 @@ SWEEPS = st.builds(
     title=st.text(VISIBLE, max_size=8),
     design=st.sampled_from(Design),
     seeds=st.lists(st.integers(-1, 5), max_size=3) | st.just([0, 1]),
-    primary=st.just("test/nll") | METRIC,
-    columns=st.just(["params"]) | st.lists(METRIC, max_size=2),
+    primary=st.sampled_from(["test/nll", "test/ppl", "test/excess"]) | METRIC,
+    columns=st.just(["params"]) | st.just(["d_ff"]) | st.lists(METRIC, max_size=2),
     common=st.just([]) | LINES,
     rows=st.dictionaries(st.text(VISIBLE, max_size=6), LINES, max_size=3),
 )
