@@ -1,7 +1,7 @@
 """A run on disk: one folder, looked up by the run's identity. No torch is imported.
 
     config.yaml              the run's config, with nothing open
-    metrics.jsonl            the curves, a line each time something is measured; the truth, dashboards mirror it
+    metrics.jsonl            the curves, a line each time something is measured; the truth, dashboards follow it
     checkpoint.safetensors   the parameters at the end
     summary.json             how the training ended; written last, whole, by rename
     evals/KEY.json           an evaluation of the checkpoint, each under a key of its own
@@ -181,7 +181,7 @@ def is_other_code(record: Record, run: Run) -> bool:
 def read_json(path: Path, is_sound: Callable[[Any], bool] = lambda content: True) -> dict[str, Any] | None:
     """A JSON file's content, None where there is none.
 
-    What cannot be read, or is not what it should be, is set aside under another name and said: it counts for nothing.
+    What cannot be read, or is not what it should be, is renamed with a warning, and counts for nothing.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
