@@ -1,4 +1,4 @@
-"""When two runs are the same: the config's part on real configs, the code's part on a small package."""
+"""When two runs are the same, on real configs. Which code counts: tests/config/test_code.py and test_mutations.py."""
 
 import subprocess
 import sys
@@ -6,109 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from lecture04.config.code import statements
-from lecture04.records.identity import RUN_CODE, code_hash, evaluation_key, fingerprint, run_name
-
-SOURCE = '''
-"""Feed-forward layers."""
-from lecture04.config.registry import register
-def helper(x):
-    """Says what it does."""
-    return x  # as it is
-class Plain:
-    def forward(self, x):
-        return helper(x)
-@register("ffn", "relu")
-class ReLU(Plain):
-    """The 2017 FFN."""
-    def forward(self, x):
-        return max(x, 0)
-@register("ffn", "relu2")
-class ReLU2(ReLU):
-    def forward(self, x):
-        return super().forward(x) ** 2
-@register("ffn", "gelu")
-class GELU(Plain):
-    def forward(self, x):
-        return 3 * x
-'''
-
-
-@pytest.fixture
-def hash_of(tmp_path):
-    made = iter(range(100))
-
-    def hash_of(source, *chosen):
-        package = tmp_path / str(next(made))
-        (package / "nn").mkdir(parents=True)
-        (package / "nn" / "ffn.py").write_text(source)
-        return code_hash(package, RUN_CODE, frozenset(("ffn", name) for name in chosen))
-
-    return hash_of
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("# as it is", "# another comment"),
-        ("The 2017 FFN.", "Another docstring."),
-        ("\nclass", "\n\n\nclass"),
-        ("3 * x", "4 * x"),
-    ],
-    ids=["comment", "docstring", "blank lines", "a part not chosen"],
+from lecture04.records.identity import (
+    evaluation_code,
+    evaluation_key,
+    fingerprint,
+    machine,
+    run_code,
+    run_name,
+    versions,
+    written,
 )
-def test_what_the_run_does_not_execute_does_not_count(hash_of, old, new):
-    assert old in SOURCE
-    assert hash_of(SOURCE, "relu") == hash_of(SOURCE.replace(old, new), "relu")
-
-
-@pytest.mark.parametrize(
-    ("old", "new"), [("max(x, 0)", "max(x, 1)"), ("return x  #", "return x + 1  #")], ids=["the part", "its helper"]
-)
-def test_what_the_run_executes_counts(hash_of, old, new):
-    assert old in SOURCE
-    assert hash_of(SOURCE, "relu") != hash_of(SOURCE.replace(old, new), "relu")
-
-
-def test_a_part_brings_the_registered_part_it_builds_on(hash_of):
-    changed = SOURCE.replace("max(x, 0)", "max(x, 1)")
-    assert hash_of(SOURCE, "relu2") != hash_of(changed, "relu2")
-    assert hash_of(SOURCE, "gelu") == hash_of(changed, "gelu")
-
-
-MINE = """
-from torch import Tensor
-from lecture04.nn.ffn import Plain
-from lecture04.nn.helpers import double
-from lecture04.config.registry import register
-@register("ffn", "mine")
-class Mine(Plain):
-    def forward(self, x: Tensor):
-        return double(x)
-"""
-
-
-def test_a_part_in_a_file_of_its_own_changes_the_runs_that_chose_it_alone(tmp_path):
-    """As docs/add-a-part.md has it: a new file costs nobody else a run, nor does taking it away again."""
-    nn = tmp_path / "nn"
-    nn.mkdir()
-
-    def hashed(*chosen):
-        code_hash.cache_clear()
-        statements.cache_clear()
-        return code_hash(tmp_path, RUN_CODE, frozenset(("ffn", name) for name in chosen))
-
-    (nn / "ffn.py").write_text(SOURCE)
-    before = hashed("relu")
-    (nn / "mine.py").write_text(MINE)
-    (nn / "helpers.py").write_text("def double(x):\n    return 2 * x\n")
-    (nn / "empty.py").write_text("")
-    assert hashed("relu") == before
-    mine = hashed("mine")
-    assert mine != before
-    (nn / "helpers.py").write_text("def double(x):\n    return x + x\n")
-    assert hashed("mine") != mine, "what a part imports is executed with it"
-    assert hashed("relu") == before
 
 
 @pytest.mark.parametrize(
@@ -139,9 +46,10 @@ def test_evaluation_has_a_key_of_its_own(compose):
     assert evaluation_key(compose("optim.lr=0.1")) == evaluation_key(cfg)
 
 
-def test_torchs_version_counts(compose, monkeypatch):
-    before = fingerprint(compose())
-    monkeypatch.setattr("lecture04.records.identity.version", lambda package: "0.0.0")
+@pytest.mark.parametrize("package", ["torch", "numpy"])
+def test_the_versions_of_what_computes_count(compose, monkeypatch, package):
+    before, real = fingerprint(compose()), versions()
+    monkeypatch.setattr("lecture04.records.identity.version", lambda name: "0" if name == package else real[name])
     assert fingerprint(compose()).config != before.config
 
 
@@ -153,10 +61,37 @@ def test_the_folders_name_says_the_parts_and_the_seed(compose):
 def test_the_same_fingerprint_in_another_process(compose):
     script = (
         "from hydra import compose, initialize_config_dir\n"
-        "from lecture04 import cli\n"
+        "from lecture04.cli import train as cli\n"
         "from lecture04.records.identity import fingerprint\n"
         "with initialize_config_dir(str(cli.ROOT / 'conf'), version_base='1.3'):\n"
         "    print(fingerprint(cli.settled(compose('config', overrides=['ffn=swiglu']))))\n"
     )
     printed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert printed.strip() == str(fingerprint(compose("ffn=swiglu")))
+
+
+def test_the_processor_is_written_down_and_no_part_of_it(compose, monkeypatch):
+    before = fingerprint(compose())
+    import torch  # noqa: F401
+
+    assert set(machine()) == {"architecture", "processor", "kernels"}, "kernels where torch is loaded"
+    monkeypatch.setattr("lecture04.records.identity._processor", lambda: "abacus")
+    assert fingerprint(compose()) == before
+    assert written(compose())["machine"]["processor"] == "abacus"
+
+
+def test_what_is_written_covers_all_of_the_identity(compose):
+    content = written(compose("ffn=swiglu", "posenc=rope"))
+    assert content["config"]["posenc.scaling.name"] == "none"
+    assert content["config"]["ffn.d_ff"] == 170
+    assert {"nn/ffn.py::SwiGLU", "nn/rope.py::RoPE", "config/schema.py::Scaling"} < set(content["code"])
+    assert set(content["versions"]) == {"torch", "numpy"}
+
+
+def test_the_code_is_that_of_the_chosen_parts(compose):
+    relu, swiglu = (set(run_code(compose(f"ffn={name}")).definitions) for name in ("relu", "swiglu"))
+    assert relu ^ swiglu == {"nn/ffn.py::ReLU", "nn/ffn.py::SwiGLU", "nn/ffn.py::GatedFFN"}
+    assert not any(key.startswith(("records/", "huggingface/")) and "on import" not in key for key in relu)
+    assert "training/evaluate.py::mean_nll" in relu, "the loop decides with it"
+    assert "training/evaluate.py::evaluate" not in relu
+    assert "training/evaluate.py::evaluate" in evaluation_code(compose()).definitions

@@ -123,6 +123,15 @@ class Sources:
         self._imported: dict[Path, frozenset[Path]] = {}
         self._found: dict[tuple[Path | None, str], Path | None] = {}
 
+    def with_changed(self, file: Path) -> "Sources":
+        """The same with one file read again, which sees to a change without parsing all of them anew."""
+        other = Sources(self.package, self.own, self.name)
+        other._modules = {path: module for path, module in self._modules.items() if path != file}
+        other._uses = {d: uses for d, uses in self._uses.items() if d.file != file}
+        other._local_imports = self._local_imports | {}
+        other._found = self._found
+        return other
+
     # Where modules lie.
 
     def is_ours(self, path: Path) -> bool:

@@ -1,34 +1,36 @@
 """When two runs are the same run: what goes into the parameters, hashed. No torch is imported.
 
-A run's fingerprint covers the settled config (less what cannot change the parameters), torch's version, and the code
-that the run executes: comments, docstrings and parts that were not chosen do not count. An evaluation has a key of its
-own, so that a new metric retrains nothing.
+A run's fingerprint covers the settled config (less what cannot change the parameters), the versions of what computes,
+and the definitions that the run executes (see config/code.py): comments, docstrings, messages and parts that were not
+chosen do not count. An evaluation has a key of its own, so that a new metric retrains nothing.
+
+The processor is no part of it: bits differ from one type to another, results do not. It is written down (`written`).
 """
 
-import ast
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+import platform
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from enum import Enum
-from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from lecture04.config import Root, Uptrain, source_of, start_of
-from lecture04.config.code import statements
-from lecture04.config.registry import PACKAGE, registrations
+from lecture04.config.code import Code, code
+from lecture04.config.code import Root as Start
+from lecture04.config.registry import PACKAGE, entry
 
-# Where a run begins; the files of its parts and whatever these import belong to it too. A file that nobody imports, of
-# parts that were not chosen, does not.
-RUN_CODE = ("nn/init.py", "training/loop.py")
-RUN_FOLDERS = ("nn", "data", "training")
-# What reads the parameters that a run from a Hugging Face folder starts with.
-FOLDER_CODE = tuple(
-    f"huggingface/{name}.py" for name in ("files", "folders", "mapping", "settings", "llama", "gpt", "deepseek")
-)
-# What reads the parameters and changes none.
-EVALUATION_CODE = ("training/evaluate.py", "training/activity.py")
+# Where a run begins; its parts and the classes of its settings are added.
+RUN = (("lecture04.training.run", "run"), ("lecture04.training.loop", "train"), ("lecture04.nn.init", "build"))
+EVALUATION = (("lecture04.training.evaluate", "evaluate"), ("lecture04.training.activity", "activity"))
+# What a run calls and what changes none of its parameters, metrics and states: how it is kept, watched and evaluated.
+BESIDE_A_RUN = ("lecture04.records", "lecture04.training.evaluate:evaluate", "lecture04.training.memory")
+# What reads the parameters that a run from a Hugging Face folder starts with; no other run executes it.
+FOLDERS = "lecture04.huggingface"
+COMPUTING = ("torch", "numpy")
 # Where and how a run is kept, watched and compared; none of it changes a parameter.
 NOT_PART_OF_A_RUN = ("logger", "paths", "runs", "sweep", "origin", "eval")
 # How d_ff was arrived at: a pinned and a matched 171 are the same model.
@@ -82,78 +84,100 @@ def _is_part(family: str, part: object) -> bool:
     return isinstance(part, dict) and "name" in part and family not in NOT_PART_OF_A_RUN
 
 
+def content(cfg: Root) -> dict[str, Any]:
+    """The config as far as it decides what comes out."""
+    found = {k: v for k, v in as_dict(cfg).items() if k not in NOT_PART_OF_A_RUN}
+    for family, key in SETTLED_AWAY:
+        del found[family][key]
+    if source := source_of(cfg):
+        found["init"] = {"name": cfg.init.name, "merge": found["init"]["merge"], "run": str(fingerprint(source))}
+    if isinstance(cfg.init, Uptrain) and cfg.init.folder:  # what it holds, wherever it lies
+        found["init"] = {"name": cfg.init.name, "merge": found["init"]["merge"], "folder": cfg.init.digest}
+    return found
+
+
 def fingerprint(cfg: Root) -> Fingerprint:
     """The fingerprint of a settled config's run."""
-    content = {k: v for k, v in as_dict(cfg).items() if k not in NOT_PART_OF_A_RUN}
-    for family, key in SETTLED_AWAY:
-        del content[family][key]
-    if source := source_of(cfg):
-        content["init"] = {"name": cfg.init.name, "merge": content["init"]["merge"], "run": str(fingerprint(source))}
-    code = code_hash(PACKAGE, RUN_CODE, chosen_parts(cfg))
-    if isinstance(cfg.init, Uptrain) and cfg.init.folder:  # what it holds, wherever it lies, and how it is read
-        content["init"] = {"name": cfg.init.name, "merge": content["init"]["merge"], "folder": cfg.init.digest}
-        read_by = [ast.unparse(node) for name in FOLDER_CODE for node in statements(PACKAGE / name)]
-        code = _digest([code, read_by], 6)
-    return Fingerprint(config=_digest([content, version("torch")], 10), code=code)
+    return Fingerprint(config=_digest([content(cfg), versions()], 10), code=run_code(cfg).digest)
+
+
+def run_code(cfg: Root) -> Code:
+    """The code that a settled config's run executes, less that which keeps, watches and evaluates it."""
+    roots, stops = begins(cfg)
+    return code(PACKAGE, roots, stops=stops)
+
+
+def begins(cfg: Root) -> tuple[list[Start], tuple[str, ...]]:
+    """Where following a run's code begins, and where it ends."""
+    parts = [_part(family, name) for family, name in sorted(chosen_parts(cfg))]
+    is_folder = isinstance(cfg.init, Uptrain) and bool(cfg.init.folder)
+    stops = BESIDE_A_RUN if is_folder else (*BESIDE_A_RUN, FOLDERS)
+    return [*RUN, *parts, *_classes(cfg, NOT_PART_OF_A_RUN)], stops
+
+
+def evaluation_code(cfg: Root) -> Code:
+    """The code that a settled config's evaluation executes."""
+    return code(PACKAGE, [*EVALUATION, *_classes(cfg.eval)], stops=BESIDE_A_RUN[:1])
 
 
 def evaluation_key(cfg: Root) -> str:
     """The key of a run's evaluation: the eval config and the evaluation's code."""
-    code = [ast.unparse(node) for name in EVALUATION_CODE for node in statements(PACKAGE / name)]
-    return _digest([as_dict(cfg)["eval"], code], 10)
+    return _digest([as_dict(cfg)["eval"], evaluation_code(cfg).digest], 10)
 
 
-@cache
-def code_hash(package: Path, roots: tuple[str, ...], chosen: frozenset[tuple[str, str]]) -> str:
-    """A hash of the statements that a run executes, less docstrings, comments and the registered parts nobody uses.
+def _part(family: str, name: str) -> Start:
+    part = entry(family, name)
+    return part.module, part.attribute
 
-    `roots` are the files where it begins. A part that was chosen brings along the registered ones that it names (its
-    base class, say).
-    """
-    nodes = [node for file in _executed(package, roots, chosen) for node in statements(file)]
-    parts: dict[str, ast.ClassDef | ast.FunctionDef] = {
-        node.name: node for node in nodes if isinstance(node, ast.ClassDef | ast.FunctionDef) and registrations(node)
+
+def _classes(settings: object, leave_out: tuple[str, ...] = ()) -> Iterator[Start]:
+    """The classes of all settings in a tree of dataclasses, enums too, as (module, name)."""
+    if is_dataclass(settings) or isinstance(settings, Enum):
+        yield type(settings).__module__, type(settings).__qualname__
+    for f in fields(settings) if is_dataclass(settings) else ():
+        if f.name not in leave_out:
+            yield from _classes(getattr(settings, f.name))
+
+
+def versions() -> dict[str, str]:
+    """The versions of the packages that compute."""
+    return {name: version(name) for name in COMPUTING}
+
+
+def machine() -> dict[str, str]:
+    """The processor, and the instructions that torch's kernels use where it is loaded."""
+    found = {"architecture": platform.machine(), "processor": _processor()}
+    if "torch" in sys.modules:
+        found["kernels"] = sys.modules["torch"].backends.cpu.get_cpu_capability()
+    return found
+
+
+def _processor() -> str:
+    """The model's name, as Linux has it, or else as Python does."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        lines = list[str]()
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, platform.processor())
+
+
+def written(cfg: Root) -> dict[str, Any]:
+    """What identity.json holds beside a run: all that its identity covers, and the machine, which is no part of it."""
+    return {
+        "config": dict(_flat(content(cfg))),
+        "code": dict(run_code(cfg).definitions),
+        "versions": versions(),
+        "machine": machine(),
     }
-    waiting = [node for node in parts.values() if any((f, name) in chosen for f, name, _ in registrations(node))]
-    used: set[str] = set()
-    while waiting:
-        node = waiting.pop()
-        used.add(node.name)
-        named = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-        waiting += [parts[name] for name in named & parts.keys() - used]
-    kept = [n for n in nodes if getattr(n, "name", None) not in parts or getattr(n, "name", None) in used]
-    return _digest([ast.unparse(node) for node in kept], 6)
 
 
-def _executed(package: Path, roots: tuple[str, ...], chosen: frozenset[tuple[str, str]]) -> list[Path]:
-    """The files that a run executes: its roots, those that define its parts, and what these import, sorted."""
-    files = {path for folder in RUN_FOLDERS for path in (package / folder).glob("*.py")}
-    of_parts = {
-        file
-        for file in files
-        if any((family, name) in chosen for node in statements(file) for family, name, _ in registrations(node))
-    }
-    evaluation = {package / name for name in EVALUATION_CODE}
-    waiting = [*(package / root for root in roots if (package / root).exists()), *of_parts]
-    found: set[Path] = set()
-    while waiting:
-        file = waiting.pop()
-        if file not in found and file not in evaluation:
-            found.add(file)
-            waiting += [imported for imported in _imports(package, file) if imported in files]
-    return sorted(found)
-
-
-def _imports(package: Path, file: Path) -> list[Path]:
-    """The package's own files that a file imports, anywhere in it."""
-    names: list[str] = []
-    for node in (inner for statement in statements(file) for inner in ast.walk(statement)):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        elif isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-    ours = [name.split(".")[1:] for name in names if name.startswith("lecture04.")]
-    return [package.joinpath(*parts).with_suffix(".py") for parts in ours]
+def _flat(content: dict[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in content.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{path}{key}.")
+        else:
+            yield f"{path}{key}", value
 
 
 def run_name(cfg: Root) -> str:

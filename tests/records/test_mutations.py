@@ -1,0 +1,292 @@
+"""Does the identity cover what a run executes? Each statement of a copy of the sources is changed in turn.
+
+Where a mutant leaves a run's identity as it was, the run is made with it, and must come out the same bit for bit. A
+mutant that crashes, or never ends, gives no result that could be taken for another. What changes no result but the
+identity costs a run for nothing; of that there is a test for each kind in tests/config/test_code.py.
+
+Runs are made by this file itself as a program: a process that has loaded torch and forks a child for each mutant, which
+imports the mutated copy.
+"""
+
+import ast
+import hashlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SECONDS = 20  # that a mutant may take: the sound one takes one
+SAMPLE = 40
+SMALL = (
+    *("model.d_model=8", "model.n_layers=1", "model.n_heads=2", "ffn.d_ff=12", "optim.warmup_steps=2"),
+    *("data.n_train=24", "data.n_val=8", "data.n_test=8"),
+    *("trainer.batch_size=8", "trainer.steps=4", "trainer.log_every=2", "logger=none"),
+)
+RUNS = {
+    "standard": SMALL,
+    "llama": (*SMALL, "recipe=llama", "posenc.scaling.name=yarn", "posenc.scaling.factor=4", "attention.n_kv_heads=1"),
+    "latent": (*SMALL, "placement=sandwich", "attention=mla", "attention.d_latent=4", "attention.d_rope=2", "seed=1"),
+}
+
+
+def settled(overrides: tuple[str, ...], outputs: str = "outputs") -> object:
+    """The config of a run, by whatever `lecture04` Python imports."""
+    from hydra import compose, initialize_config_dir
+
+    from lecture04.cli import train as cli
+
+    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        return cli.settled(compose("config", overrides=[*overrides, f"paths.outputs={outputs}"]))
+
+
+def small_run(overrides: tuple[str, ...], outputs: str) -> tuple[str, str]:
+    """A small run's config as far as it is its identity, and its parameters, metrics and state, hashed."""
+    from lecture04.config import sizes
+    from lecture04.config.resolve import mismatch
+    from lecture04.records.identity import content
+    from lecture04.training import run as job
+    from lecture04.training.loop import train
+
+    cfg: Any = settled(overrides, outputs)
+    corpus, rows = job.load_corpus(cfg), []
+    model = job.start(cfg)
+    outcome = train(model, corpus, cfg, log=rows.append, tick=lambda step, row: None)
+    counted = [sizes.params(cfg), sizes.flops_per_token(cfg), sizes.kv_per_token(cfg), mismatch(cfg)]
+    digest = hashlib.sha256()
+    for name, value in sorted(model.state_dict().items()):
+        digest.update(f"{name} {tuple(value.shape)}".encode() + value.numpy().tobytes())
+    digest.update(repr((rows, outcome.diverged is None, outcome.steps, outcome.tokens, counted)).encode())
+    return hashlib.sha256(repr(content(cfg)).encode()).hexdigest(), digest.hexdigest()
+
+
+def begins_of(overrides: tuple[str, ...]) -> tuple[list[tuple[str, str]], list[str]]:
+    """Where a run's code begins, and where following it ends."""
+    from lecture04.records import identity
+
+    roots, stops = identity.begins(settled(overrides))
+    return sorted(set(roots)), list(stops)
+
+
+def serve(source: str, outputs: str) -> None:
+    """For each line [run, ...] on stdin one with {run: what small_run says}, made by a child; the sound ones first."""
+    os.environ["OMP_NUM_THREADS"] = "1"
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, source)
+    # Once here, so that no child loads or warms up anything but the package.
+    print(json.dumps({name: small_run(overrides, outputs) for name, overrides in RUNS.items()}), flush=True)
+    for line in sys.stdin:
+        reader, writer = os.pipe()
+        if not (child := os.fork()):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            os.dup2(1, 2)
+            signal.alarm(SECONDS)
+            for name in [name for name in sys.modules if name.partition(".")[0] == "lecture04"]:
+                del sys.modules[name]
+            try:
+                for name in json.loads(line):
+                    os.write(writer, f"{name} {' '.join(small_run(RUNS[name], outputs))}\n".encode())
+            finally:
+                os._exit(0)
+        os.close(writer)
+        with os.fdopen(reader) as said:
+            found = {name: rest for name, *rest in (text.split() for text in said)}
+        os.waitpid(child, 0)
+        print(json.dumps(found), flush=True)
+
+
+class Trainer:
+    """Makes runs with a copy of the sources, in children of one process."""
+
+    def __init__(self, source: Path, outputs: Path) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, __file__, str(source), str(outputs)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"OMP_NUM_THREADS": "1"},
+        )
+
+    def sound(self) -> dict[str, list[str]]:
+        """What the runs are with nothing changed; said once, first."""
+        assert self.process.stdout
+        return json.loads(self.process.stdout.readline())
+
+    def __call__(self, *runs: str) -> dict[str, list[str]]:
+        """{run: its config's identity and its digest} of those that came to an end; in order, up to the first crash."""
+        assert self.process.stdin
+        self.process.stdin.write(json.dumps(runs) + "\n")
+        self.process.stdin.flush()
+        return self.sound()
+
+
+def statements_of(tree: ast.Module) -> list[ast.stmt]:
+    """Every statement of a file, those in functions and classes too."""
+    return [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
+
+
+OPERATORS = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult}
+COMPARISONS = {
+    **{ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq},
+    **{ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In},
+}
+
+
+def own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
+    """A statement's expressions, without the statements that stand in it."""
+    waiting = [child for child in ast.iter_child_nodes(statement) if not isinstance(child, ast.stmt)]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.stmt)]
+
+
+def change(node: ast.AST) -> bool:
+    """Change a constant, an operator or a comparison; False where the node is none."""
+    match node:
+        case ast.Constant(value=bool()):
+            node.value = not node.value
+        case ast.Constant(value=int() | float()):
+            node.value += 1
+        case ast.Constant(value=str()):
+            node.value += "x"
+        case ast.BinOp(op=op) if type(op) in OPERATORS:
+            node.op = OPERATORS[type(op)]()
+        case ast.Compare(ops=[op, *_]) if type(op) in COMPARISONS:
+            node.ops[0] = COMPARISONS[type(op)]()
+        case ast.BoolOp(op=op):
+            node.op = ast.Or() if isinstance(op, ast.And) else ast.And()
+        case ast.IfExp():
+            node.body, node.orelse = node.orelse, node.body
+        case _:
+            return False
+    return True
+
+
+def mutant(source: str, which: int, seed: str) -> tuple[str, str]:
+    """The source with one statement changed or taken out, and what it was."""
+    tree = ast.parse(source)
+    statement = statements_of(tree)[which]
+    rng = random.Random(f"{seed}/{which}")
+    said = f"line {statement.lineno}: {ast.unparse(statement).splitlines()[0]}"
+    nodes = list(own_nodes(statement))
+    rng.shuffle(nodes)
+    if rng.random() < 0.6 and any(change(node) for node in nodes):
+        return ast.unparse(tree), f"{said} -> {ast.unparse(statement).splitlines()[0]}"
+    for parent in ast.walk(tree):
+        for name in ("body", "orelse", "finalbody"):
+            if isinstance(body := getattr(parent, name, None), list) and statement in body:
+                body[body.index(statement)] = ast.copy_location(ast.Pass(), statement)
+                return ast.unparse(tree), f"{said} -> pass"
+    raise AssertionError(said)
+
+
+class Workshop:
+    """A copy of the package, its runs as they are, and what comes of changing it."""
+
+    def __init__(self, folder: Path) -> None:
+        from lecture04.config import closure
+        from lecture04.config.code import code_of
+
+        self.package, self.code_of, self.closure = folder / "src/lecture04", code_of, closure
+        shutil.copytree(ROOT / "src/lecture04", self.package, ignore=shutil.ignore_patterns("__pycache__"))
+        subprocess.run([sys.executable, "-m", "compileall", "-q", str(self.package)], check=True)
+        self.trained = Trainer(folder / "src", folder / "outputs")
+        self.begins = {name: begins_of(overrides) for name, overrides in RUNS.items()}
+        self.sources = closure.Sources(self.package)
+        self.codes = {name: code_of(self.sources, *begins).digest for name, begins in self.begins.items()}
+        _, files = self.sources.reached(
+            [d for roots, _ in self.begins.values() for d in self.definitions(roots)],
+            closure.Stops(self.sources, []),
+        )
+        self.files = sorted(files)
+        self.sound = self.trained.sound()
+        assert self.trained(*RUNS) == self.sound, "a child makes the same of the same sources"
+
+    def definitions(self, roots: list) -> list:
+        from lecture04.config.code import definitions_of
+
+        return definitions_of(self.sources, roots)
+
+    def statements(self) -> list[tuple[Path, int]]:
+        """Every statement of the import closure."""
+        counted = ((file, len(statements_of(ast.parse(file.read_text())))) for file in self.files)
+        return [(file, i) for file, n in counted for i in range(n)]
+
+    def try_mutant(self, file: Path, which: int, runs: tuple[str, ...]) -> tuple[str, list[str], list[str]]:
+        """What was changed, the runs that kept their identity, and those of them that came out otherwise."""
+        original = file.read_text(encoding="utf-8")
+        label = file.relative_to(self.package).as_posix()
+        source, said = mutant(original, which, label)
+        cached = file.parent / "__pycache__" / f"{file.stem}.{sys.implementation.cache_tag}.pyc"
+        compiled = cached.read_bytes()
+        try:
+            file.write_text(source, encoding="utf-8")
+            cached.unlink()
+            kept = [name for name in runs if self.code(file, name) == self.codes[name]]
+            found = self.trained(*kept) if kept else {}
+        finally:
+            file.write_text(original, encoding="utf-8")
+            os.utime(file, ns=(os.stat(file).st_atime_ns, self.mtime(compiled)))
+            cached.write_bytes(compiled)
+        differ = [
+            name
+            for name, (config, digest) in found.items()
+            if config == self.sound[name][0] and digest != self.sound[name][1]
+        ]
+        return f"{label}, {said}", kept, differ
+
+    def mtime(self, compiled: bytes) -> int:
+        """The source's time that a compiled file carries, in ns."""
+        return int.from_bytes(compiled[8:12], "little") * 10**9
+
+    def code(self, file: Path, name: str) -> str | None:
+        """The digest of a run's code with one file changed; None where it is no longer to be found."""
+        sources = self.sources.with_changed(file)
+        try:
+            return self.code_of(sources, *self.begins[name]).digest
+        except (ValueError, SyntaxError):
+            return None
+
+
+@pytest.fixture(scope="module")
+def workshop(tmp_path_factory):
+    workshop = Workshop(tmp_path_factory.mktemp("mutations"))
+    yield workshop
+    workshop.trained.process.kill()
+    workshop.trained.process.wait()
+
+
+def test_a_sample_of_mutants(workshop):
+    """One run a mutant; the others in the slow test."""
+    rng = random.Random(4)
+    failed, kept = [], 0
+    for file, which in rng.sample(workshop.statements(), SAMPLE):
+        said, same, differ = workshop.try_mutant(file, which, (rng.choice(list(RUNS)),))
+        kept += len(same)
+        failed += [f"{name}: {said}" for name in differ]
+    print(f"{SAMPLE} mutants, {kept} of which kept the identity")
+    assert not failed, "\n".join(failed)
+
+
+@pytest.mark.slow
+def test_every_mutant(workshop):
+    failed, kept, tried = [], 0, workshop.statements()
+    for file, which in tried:
+        said, same, differ = workshop.try_mutant(file, which, tuple(RUNS))
+        kept += bool(same)
+        failed += [f"{name}: {said}" for name in differ]
+    print(f"{len(tried)} mutants, {kept} of which kept the identity of a run")
+    assert not failed, "\n".join(failed)
+
+
+if __name__ == "__main__":
+    serve(*sys.argv[1:])
