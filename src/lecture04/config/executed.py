@@ -185,7 +185,7 @@ def uses_of(statement: ast.stmt) -> tuple[list[Use], list[Import]]:
 
 
 class _Uses(ast.NodeVisitor):
-    """Names as Python's scopes have them: what a function binds is its own, and a class's names are not its methods'."""
+    """Names by Python's scopes: what a function binds is its own; a class's names are not its methods'."""
 
     def __init__(self) -> None:
         self.found: list[Use] = []
