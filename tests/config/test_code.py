@@ -151,27 +151,48 @@ HELPER = "def twice(x):\n    return 2 * x\ndef thrice(x):\n    return 3 * x\n"
         "import lecture04.nn.helper as h\ndef part(x, f=h.twice):\n    return f(x)",
         "import lecture04.nn.helper as h\nf = h.twice\ndef part(x):\n    return f(x)",
         "import lecture04.nn.helper as h\nTABLE = {'f': h.twice}\ndef part(x):\n    return TABLE['f'](x)",
-        "from lecture04.nn.helper import twice\ndef part(x):\n    def inner(y):\n        return twice(y)\n    return inner(x)",
-        "from lecture04.nn.helper import twice\ndef part(twices):\n    return [twice for twice in [twice(y) for y in twices]]",
+        (
+            "from lecture04.nn.helper import twice\ndef part(x):\n    def inner(y):\n"
+            "        return twice(y)\n    return inner(x)"
+        ),
+        (
+            "from lecture04.nn.helper import twice\ndef part(twices):\n"
+            "    return [twice for twice in [twice(y) for y in twices]]"
+        ),
         "from lecture04.nn.helper import twice\n@twice\ndef part(x):\n    return x",
         "from lecture04.nn.again import again\ndef part(x):\n    return again(x)",
         "from lecture04 import lazily\ndef part(x):\n    return lazily(x)",
         "import lecture04\ndef part(x):\n    return lecture04.lazily(x)",
         "import lecture04.nn.ours as ours\ndef part(x):\n    return ours.Child().up(x)",
-        "try:\n    from lecture04.nn.helper import twice\nexcept ImportError:\n    twice = None\ndef part(x):\n    return twice(x)",
-        "from functools import partial\nfrom lecture04.nn import helper\ndef part(x):\n    return partial(helper.twice)(x)",
+        (
+            "try:\n    from lecture04.nn.helper import twice\nexcept ImportError:\n"
+            "    twice = None\ndef part(x):\n    return twice(x)"
+        ),
+        (
+            "from functools import partial\nfrom lecture04.nn import helper\ndef part(x):\n"
+            "    return partial(helper.twice)(x)"
+        ),
         "from lecture04.nn.helper import twice\nclass part:\n    up = staticmethod(twice)",
-        "from lecture04.nn.helper import twice\nclass part:\n    twice = 3\n    def up(self, x):\n        return twice(x)",
+        (
+            "from lecture04.nn.helper import twice\nclass part:\n    twice = 3\n"
+            "    def up(self, x):\n        return twice(x)"
+        ),
     ],
 )  # fmt: skip
 def test_a_name_is_followed_however_it_is_spelled(written, part):
-    init = "def __getattr__(name):\n    from importlib import import_module\n    return getattr(import_module(LAZY[name]), name)\n"
+    init = (
+        "def __getattr__(name):\n    from importlib import import_module\n"
+        "    return getattr(import_module(LAZY[name]), name)\n"
+    )
     files = {
         "__init__.py": 'LAZY = {"lazily": "lecture04.nn.again"}\n' + init,
         "nn/__init__.py": "",
         "nn/part.py": part,
         "nn/again.py": "from lecture04.nn.helper import twice as again\nlazily = again\n",
-        "nn/ours.py": "from . import helper\nclass Base:\n    def up(self, x):\n        return helper.twice(x)\nclass Child(Base):\n    pass\n",
+        "nn/ours.py": (
+            "from . import helper\nclass Base:\n    def up(self, x):\n"
+            "        return helper.twice(x)\nclass Child(Base):\n    pass\n"
+        ),
     }
 
     def code(helper):
@@ -198,7 +219,10 @@ def test_a_module_as_a_value_brings_all_of_it(written, part):
     assert code(HELPER) != code(HELPER.replace("3 * x", "x + x + x"))
 
 
-BASE = "from lecture04.registry import register\n@register('ffn', 'relu')\nclass ReLU:\n    def up(self, x):\n        return 2 * x\n"
+BASE = (
+    "from lecture04.registry import register\n@register('ffn', 'relu')\nclass ReLU:\n"
+    "    def up(self, x):\n        return 2 * x\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -312,24 +336,37 @@ def test_why_a_run_diverged_is_told_but_that_it_did_is_not(ffn):
 
 
 def test_an_exception_of_ours_with_fields_keeps_them(ffn):
-    source = "class Stopped(Exception):\n    def __init__(self, step):\n        self.step = step\ndef part(x):\n    raise Stopped(x + 1)\n"
+    source = (
+        "class Stopped(Exception):\n    def __init__(self, step):\n"
+        "        self.step = step\ndef part(x):\n    raise Stopped(x + 1)\n"
+    )
     assert ffn(source, "part") != ffn(source.replace("x + 1", "x + 2"), "part")
 
 
 def test_single_dispatch_counts_its_cases(ffn):
-    source = "from functools import singledispatch\n@singledispatch\ndef part(x):\n    return x\n@part.register\ndef _(x: int):\n    return x + 1\n"
+    source = (
+        "from functools import singledispatch\n@singledispatch\ndef part(x):\n"
+        "    return x\n@part.register\ndef _(x: int):\n    return x + 1\n"
+    )
     assert ffn(source, "part") != ffn(source.replace("x + 1", "x + 2"), "part")
     assert ffn(source, "part") != ffn(source.replace("x: int", "x: str"), "part")
 
 
 def test_classes_that_announce_themselves_count(ffn):
-    source = "FOUND = []\nclass Base:\n    def __init_subclass__(cls):\n        FOUND.append(cls)\nclass Child(Base):\n    gain = 1\ndef part(x):\n    return FOUND[0].gain * x\n"
+    source = (
+        "FOUND = []\nclass Base:\n    def __init_subclass__(cls):\n"
+        "        FOUND.append(cls)\nclass Child(Base):\n    gain = 1\ndef part(x):\n"
+        "    return FOUND[0].gain * x\n"
+    )
     assert ffn(source, "part") != ffn(source.replace("gain = 1", "gain = 2"), "part")
 
 
 def test_what_is_stopped_at_is_not_followed(written):
     files = {
-        "run.py": "from lecture04.records import keep\nfrom lecture04.other import show, use\ndef run(x):\n    show(use(keep(x)))\n",
+        "run.py": (
+            "from lecture04.records import keep\nfrom lecture04.other import show, use\n"
+            "def run(x):\n    show(use(keep(x)))\n"
+        ),
         "records/__init__.py": "from lecture04.records.store import keep\n",
         "records/store.py": "TABLE = make()\ndef make():\n    return 1\ndef keep(x):\n    return TABLE\n",
         "other.py": "def show(x):\n    return 1\ndef use(x):\n    return 2\n",
