@@ -3,6 +3,7 @@
 import ast
 import builtins
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from lecture04.config.executed import is_text, uses_of
 from lecture04.config.modules import Definition, Module, Modules, Target, Whole, last_name
@@ -16,11 +17,23 @@ DOERS = {"__import__", "compile", "delattr", "eval", "exec", "globals", "input",
 READERS = {"copy", "format", "get", "items", "join", "keys", "lower", "replace", "split", "strip", "upper", "values"}
 
 
+@dataclass(frozen=True)
+class Scope:
+    """A function's parameters, and the names that it binds itself."""
+
+    parameters: frozenset[str] = frozenset()
+    own: frozenset[str] = frozenset()
+
+
+NO_SCOPE = Scope()
+
+
 class Effects:
     """Judges statements of modules that are ours."""
 
     def __init__(self, modules: Modules) -> None:
         self.modules = modules
+        self._pure: dict[int, bool] = {}
 
     def has_effect(self, module: Module, statement: ast.stmt) -> bool:
         """Whether a top-level statement does more than to bind a name to a value."""
@@ -57,14 +70,20 @@ class Effects:
         """Whether an expression calls something that may do more than make a value."""
         return any(isinstance(n, ast.Call) and self._call_acts(module, n.func) for n in _outside_lambdas(value))
 
-    def _call_acts(self, module: Module, called: ast.expr) -> bool:
+    def _call_acts(self, module: Module, called: ast.expr, scope: Scope = NO_SCOPE) -> bool:
         if isinstance(called, ast.Attribute) and called.attr in READERS:
             return False
         base = called
         while isinstance(base, ast.Attribute | ast.Subscript | ast.Call):
             base = base.func if isinstance(base, ast.Call) else base.value
         if not isinstance(base, ast.Name):
-            return not isinstance(base, ast.Constant)
+            return not isinstance(base, ast.Constant | ast.JoinedStr | ast.List | ast.Dict | ast.Set | ast.Tuple)
+        if base.id in scope.parameters:
+            return True
+        if base.id in scope.own:
+            return False
+        if base.id in module.loggers:
+            return False
         if base.id in module.imports:
             tops = {line.module.partition(".")[0] for line in module.imports[base.id] if not line.level}
             if tops and tops <= MAKERS:
@@ -72,18 +91,47 @@ class Effects:
         elif base.id not in module.bound and hasattr(builtins, base.id):
             return base.id in DOERS
         found = self._of_expression(module, called)
-        return not found or not all(self._is_plain_class(t) for t in found)
+        return not found or not all(self._only_makes(target) for target in found)
 
-    def _is_plain_class(self, target: Target) -> bool:
-        """Whether calling it only fills in the fields of a dataclass or the like."""
+    def _only_makes(self, target: Target) -> bool:
+        """Whether calling a function or class of ours makes a value and does nothing else."""
         if isinstance(target, Whole):
             return False
-        statements = self.modules.module(target.file).bound.get(target.name, [])
-        own = {"__init__", "__post_init__", "__new__", "__init_subclass__"}
+        module = self.modules.module(target.file)
         return all(
-            isinstance(s, ast.ClassDef) and not any(isinstance(f, ast.FunctionDef) and f.name in own for f in s.body)
-            for s in statements
+            self._is_pure(module, s)
+            if isinstance(s, ast.FunctionDef)
+            else isinstance(s, ast.ClassDef) and all(self._is_pure(module, f, of=s) for f in _constructors(s))
+            for s in module.bound.get(target.name, [])
         )
+
+    def _is_pure(self, module: Module, function: ast.FunctionDef, of: ast.ClassDef | None = None) -> bool:
+        """Whether a function changes nothing but what it made itself; a constructor (`of` a class) its object too."""
+        if id(function) not in self._pure:
+            self._pure[id(function)] = True  # where it calls itself
+            parameters = {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)}
+            names = (n for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+            own = {n.id for n in names} - parameters
+            if of and function.args.args:
+                first = function.args.args[0].arg
+                parameters, own = parameters - {first}, own | {first}
+            scope = Scope(frozenset(parameters), frozenset(own))
+            self._pure[id(function)] = not any(self._changes(module, n, scope) for n in ast.walk(function))
+        return self._pure[id(function)]
+
+    def _changes(self, module: Module, node: ast.AST, scope: Scope) -> bool:
+        match node:
+            case ast.Global() | ast.Nonlocal() | ast.Import() | ast.ImportFrom():
+                return True
+            case ast.Attribute(ctx=ast.Store() | ast.Del()) | ast.Subscript(ctx=ast.Store() | ast.Del()):
+                base = node.value
+                while isinstance(base, ast.Attribute | ast.Subscript):
+                    base = base.value
+                return not (isinstance(base, ast.Name) and base.id in scope.own)
+            case ast.Call():
+                return self._call_acts(module, node.func, scope)
+            case _:
+                return False
 
     def carries(self, module: Module, raised: ast.expr) -> bool:
         """Whether an exception keeps what it is raised with as more than its text: one of ours with fields."""
@@ -148,6 +196,11 @@ def _at_top(statement: ast.stmt) -> Iterator[ast.AST]:
         yield node
         if not isinstance(node, OWN_SCOPE):
             waiting += ast.iter_child_nodes(node)
+
+
+def _constructors(node: ast.ClassDef) -> list[ast.FunctionDef]:
+    made_by = ("__init__", "__post_init__", "__new__")
+    return [f for f in node.body if isinstance(f, ast.FunctionDef) and f.name in made_by]
 
 
 def _outside_lambdas(node: ast.expr) -> Iterator[ast.AST]:
