@@ -38,42 +38,40 @@ RUNS = {
 }
 
 
-def settled(overrides: tuple[str, ...], outputs: str = "outputs") -> object:
-    """The config of a run, by whatever `lecture04` Python imports."""
-    from hydra import compose, initialize_config_dir
-
+def asked(overrides: tuple[str, ...], outputs: str = "outputs") -> Any:
+    """What a command line comes to, by whatever `lecture04` Python imports."""
     from lecture04.cli import train as cli
 
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        return cli.settled(compose("config", overrides=[*overrides, f"paths.outputs={outputs}"]))
+    return cli.resolved_settings(cli.composed([*overrides, f"paths.outputs={outputs}"]))
 
 
 def small_run(overrides: tuple[str, ...], outputs: str) -> tuple[str, str]:
     """A small run's config as far as it is its identity, and its parameters, metrics and state, hashed."""
     from lecture04.config import sizes
-    from lecture04.config.resolve import mismatch
-    from lecture04.records.identity import content
-    from lecture04.training import run as job
+    from lecture04.data import types as data
+    from lecture04.records.identity import identified
     from lecture04.training.loop import train
+    from lecture04.training.start import begin
 
-    cfg: Any = settled(overrides, outputs)
-    corpus, rows = job.load_corpus(cfg), []
-    model = job.start(cfg)
-    outcome = train(model, corpus, cfg, log=rows.append, tick=lambda step, row: None)
-    counted = [sizes.params(cfg), sizes.flops_per_token(cfg), sizes.kv_per_token(cfg), mismatch(cfg)]
+    request = asked(overrides, outputs)
+    run, rows = request.run, []
+    corpus = data.load(run, outputs)
+    model = begin(run, request.session)
+    outcome = train(model, corpus, run, log=rows.append, tick=lambda step, row: None, log_every=2)
+    counted = [sizes.params(run), sizes.flops_per_token(run), sizes.kv_per_token(run), request.mismatch]
     digest = hashlib.sha256()
     for name, value in sorted(model.state_dict().items()):
         digest.update(f"{name} {tuple(value.shape)}".encode() + value.numpy().tobytes())
     digest.update(repr((rows, outcome.diverged is None, outcome.steps, outcome.tokens, counted)).encode())
-    return hashlib.sha256(repr(content(cfg)).encode()).hexdigest(), digest.hexdigest()
+    return hashlib.sha256(repr(identified(run)).encode()).hexdigest(), digest.hexdigest()
 
 
-def begins_of(overrides: tuple[str, ...]) -> tuple[list[tuple[str, str]], list[str]]:
+def begins_of(overrides: tuple[str, ...]) -> tuple[list[Any], list[str]]:
     """Where a run's code begins, and where following it ends."""
     from lecture04.records import identity
 
-    roots, stops = identity.begins(settled(overrides))
-    return sorted(set(roots)), list(stops)
+    roots, stops = identity.begins(asked(overrides).run)
+    return roots, list(stops)
 
 
 def serve(source: str, outputs: str) -> None:

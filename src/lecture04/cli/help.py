@@ -4,8 +4,8 @@ from pathlib import Path
 
 import yaml
 
-from lecture04 import config
 from lecture04.config.registry import entries
+from lecture04.config.schema import PARTS
 
 ROOT = Path(__file__).parents[3]
 USAGE = """\
@@ -17,25 +17,13 @@ seeds of the same model differ by.
   python train.py -m sweeps=NAME [seed=0,1,2,3,4] [sweep.plan=true]   a table from sweeps/NAME.yaml, or its plan
   python train.py --cfg job [GROUP=CHOICE ...]                        every setting of a run, and its value
 """
-# In the order in which a reader asks for them.
-FAMILIES = {
-    "ffn": config.FFN,
-    "norm": config.Norm,
-    "placement": config.Placement,
-    "attention": config.Attention,
-    "posenc": config.PosEnc,
-    "init": config.Init,
-    "optim": config.Optim,
-    "data": config.Data,
-    "logger": config.Logger,
-}
 
 
 def parts() -> str:
     """Every registered part with what it is and where it comes from, family by family."""
     blocks = []
-    for family, settings in FAMILIES.items():
-        about = {e.name: e.facts.get("about", e.summary) for e in entries().values() if e.family == family}
+    for family, settings in PARTS.items():
+        about = {e.name: e.about for e in entries().values() if e.family == family}
         blocks.append(_block(family, str(settings.__doc__), about))
     return "\n".join(blocks)
 

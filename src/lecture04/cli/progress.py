@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from lecture04.config import Root
+from lecture04.config import Request, Run
 from lecture04.records.identity import evaluation_key
 from lecture04.records.record import Record, Status, is_other_code
 from lecture04.training.loop import Row
@@ -11,7 +11,7 @@ from lecture04.training.run import Progress
 
 
 @contextmanager
-def run_progress(cfg: Root, *, show: bool) -> Iterator[Progress]:
+def run_progress(run: Run, *, show: bool) -> Iterator[Progress]:
     """Yields what the training loop calls after each step; draws on stderr where that is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -28,7 +28,7 @@ def run_progress(cfg: Root, *, show: bool) -> Iterator[Progress]:
         TextColumn("{task.fields[reached]}"),
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("training", total=cfg.trainer.steps, reached="")
+        task = bar.add_task("training", total=run.trainer.steps, reached="")
 
         def tick(step: int, row: Row) -> None:
             shown = [f"{name} {row[name]:.3f}" for name in ("train/loss", "val/ppl") if name in row]
@@ -37,20 +37,21 @@ def run_progress(cfg: Root, *, show: bool) -> Iterator[Progress]:
         yield tick
 
 
-def print_run(cfg: Root, record: Record, *, was_there: bool) -> None:
+def print_run(request: Request, record: Record, *, was_there: bool) -> None:
     """What a run reached and where everything lies, on stdout; and whether it was there already."""
-    m = record.metrics(evaluation_key(cfg))
+    run = request.run
+    m = record.metrics(evaluation_key(run, request.evaluation))
     summary = record.summary()
     how = f"DIVERGED: {summary['why']}" if record.status() is Status.diverged else "finished"
     if was_there:
-        print("there already, nothing trained" + (" (by other code: runs.reuse=config)" * is_other_code(record, cfg)))
-    print(f"{how}, after {m['steps']:,} steps and {m['tokens']:,} tokens in {m['wall_seconds']:.0f} s, seed {cfg.seed}")
+        print("there already, nothing trained" + (" (by other code: runs.reuse=config)" * is_other_code(record, run)))
+    print(f"{how}, after {m['steps']:,} steps and {m['tokens']:,} tokens in {m['wall_seconds']:.0f} s, seed {run.seed}")
     for split in ("train", "val", "test"):
         nll, perplexity, excess = (m[f"{split}/{name}"] for name in ("nll", "ppl", "excess"))
         print(f"  {split:5s}  perplexity {perplexity:.3f}   {nll:.4f} nats a token, {excess:+.4f} over the true ones")
     print(
-        f"  pronouns {m['possessive/accuracy']:.4f} of {m['possessive/n']:,} right, "
-        f"where the subject stands more than {cfg.eval.window} tokens back"
+        f"  pronouns {m['pronouns/accuracy']:.4f} of {m['pronouns/n']:,} right, "
+        f"where the subject stands more than {request.evaluation.window} tokens back"
     )
     print(
         f"  {m['params']:,} parameters (d_ff {m['d_ff']}, {m['mismatch']:+.2%} of the matched size), "

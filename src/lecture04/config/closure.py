@@ -19,7 +19,9 @@ from pathlib import Path
 
 from lecture04.config.effects import Effects
 from lecture04.config.executed import Cleaner, Import, Use, uses_of
-from lecture04.config.modules import NAME, Definition, Module, Modules, Target, Whole
+from lecture04.config.modules import INSTALLED, NAME, Definition, Module, Modules, Target, Whole
+
+__all__ = ["INSTALLED", "MADE_ON_IMPORT", "ON_IMPORT", "Definition", "Sources", "Stops", "sources"]
 
 ON_IMPORT, MADE_ON_IMPORT = "on import", "made on import"
 """The names under which a module's own effects stand among its definitions, and the values that it calls code for."""

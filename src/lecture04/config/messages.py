@@ -1,27 +1,16 @@
 """One sentence for what a user got wrong, with the nearest name and the choices; no traceback."""
 
-import difflib
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf import Container, DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
+from lecture04.config.errors import UserError, nearest
 from lecture04.config.registry import names
-
-
-class UserError(Exception):
-    """Something that the user can mend; its text is the whole message."""
-
-
-def nearest(name: object, choices: Iterable[str]) -> str:
-    """ "Did you mean ...? Choices: ..." for a name that is none of the choices."""
-    choices = list(choices)
-    hit = difflib.get_close_matches(str(name), choices, n=1)
-    return (f" Did you mean {hit[0]}?" if hit else "") + (f" Choices: {', '.join(choices)}." if choices else "")
 
 
 def explain(error: BaseException) -> str:

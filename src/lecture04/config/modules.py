@@ -112,7 +112,8 @@ class Modules:
         """How a file is named: from the package, or from the folder of one's own that holds it."""
         if file.is_relative_to(self.package):
             return file.relative_to(self.package).as_posix()
-        label = file.relative_to(next(f for f in self.own if file.is_relative_to(f))).as_posix()
+        folder = next(f for f in self.own if file.is_relative_to(f))
+        label = file.relative_to(folder).as_posix() if file != folder else file.name
         return f"./{label}" if (self.package / label).exists() else label
 
     def locate(self, dotted: str, base: Path | None = None) -> Path | None:

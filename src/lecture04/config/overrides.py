@@ -2,16 +2,17 @@
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import fields
 from functools import cache
 from pathlib import Path
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 
-from lecture04.config import INHERITED, Root
-from lecture04.config.messages import nearest
+from lecture04.config.errors import nearest
+from lecture04.config.schema import PARTS
 
+# What a run that starts from another one (init=uptrain) shares with it, beside its seed.
+INHERITED = ("data", "layout", "eval", "paths", "runs", "logger", "parts")
 CONF = Path(__file__).parents[3] / "conf"
 # Options of Hydra's that are followed by a value.
 WITH_VALUE = {
@@ -50,8 +51,7 @@ def command_line(program: str, arguments: Sequence[str]) -> str:
 @cache
 def groups() -> dict[str, list[str]]:
     """The groups of conf/ that every run needs one choice of, with their choices."""
-    filled = [f.name for f in fields(Root) if (CONF / f.name).is_dir()]
-    return {name: sorted(path.stem for path in (CONF / name).glob("*.yaml")) for name in filled}
+    return {name: sorted(path.stem for path in (CONF / name).glob("*.yaml")) for name in (*PARTS, "model")}
 
 
 def complaint(override: str) -> str | None:

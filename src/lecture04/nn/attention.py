@@ -17,7 +17,7 @@ from lecture04.nn.posenc import PosEnc, ShawLayer
 
 
 @dataclass(frozen=True)
-class Sight:
+class AttentionContext:
     """What each query of a forward may see; made once, shared by all layers.
 
     pos_q, pos_k  the positions of queries and keys, (B)T and (B)S
@@ -34,11 +34,24 @@ class Sight:
     rotate: Callable[[Tensor], Tensor]
 
 
-@register("attention", "mha", about="Every query head has a key and a value head of its own (Vaswani et al. 2017).")
 @register(
-    "attention", "gqa", grouped=True, about="Groups of query heads share n_kv_heads (Ainslie et al. 2023; Llama)."
+    "attention",
+    "mha",
+    options=config.MultiHead,
+    about="Every query head has a key and a value head of its own (Vaswani et al. 2017).",
 )
-@register("attention", "mqa", n_kv_heads=1, about="All query heads share one key and one value head (Shazeer 2019).")
+@register(
+    "attention",
+    "gqa",
+    options=config.Attention,
+    about="Groups of query heads share n_kv_heads (Ainslie et al. 2023; Llama).",
+)
+@register(
+    "attention",
+    "mqa",
+    options=config.MultiQuery,
+    about="All query heads share one key and one value head (Shazeer 2019).",
+)
 class Attention(nn.Module):
     """softmax(scale q k^T + mask) v with H query heads over G key and value heads; scale is 1/sqrt(K) unless set.
 
@@ -56,17 +69,16 @@ class Attention(nn.Module):
         new_norm: Callable[[int], nn.Module],
     ) -> None:
         super().__init__()
-        assert options.n_kv_heads is not None, "settle the config first"
         self.d_head = model.d_head
-        self.scale = (model.d_head**-0.5 if options.scale is None else options.scale) * posenc.score_factor
+        self.scale = options.scale * posenc.score_factor
         d_q, d_kv = model.n_heads * model.d_head, options.n_kv_heads * model.d_head
         self.q = nn.Linear(model.d_model, d_q, bias=options.bias)
         self.k = nn.Linear(model.d_model, d_kv, bias=options.bias)
         self.v = nn.Linear(model.d_model, d_kv, bias=options.bias)
-        self.output = nn.Linear(d_q, model.d_model, bias=options.has_output_bias)
+        self.output = nn.Linear(d_q, model.d_model, bias=options.output_bias)
         self.q_norm = new_norm(model.d_head) if options.qk_norm else nn.Identity()
         self.k_norm = new_norm(model.d_head) if options.qk_norm else nn.Identity()
-        self.relative = posenc.relative(model.d_head, causal=options.causal)
+        self.relative = posenc.relative(options, model.d_head)
         self.is_fused = not posenc.needs_scores
 
     def empty_cache(self, batch: int) -> KVCache:
@@ -78,44 +90,58 @@ class Attention(nn.Module):
         """x_BT(HK) -> x_BHTK."""
         return x.unflatten(-1, (-1, self.d_head)).transpose(1, 2)
 
-    def forward(self, x_BTD: Tensor, sight: Sight, cache: KVCache | None = None) -> tuple[Tensor, KVCache | None]:
+    def forward(
+        self, x_BTD: Tensor, context: AttentionContext, cache: KVCache | None = None
+    ) -> tuple[Tensor, KVCache | None]:
         """The attended values y_BTD, and the cache with the new tokens in it where one was given."""
-        q_BHTK = sight.rotate(self.q_norm(self.heads(self.q(x_BTD))))
-        k_BGSK = sight.rotate(self.k_norm(self.heads(self.k(x_BTD))))
+        q_BHTK = context.rotate(self.q_norm(self.heads(self.q(x_BTD))))
+        k_BGSK = context.rotate(self.k_norm(self.heads(self.k(x_BTD))))
         v_BGSK = self.heads(self.v(x_BTD))
         if cache is not None:
             cache = cache.append(k_BGSK, v_BGSK)
             k_BGSK, v_BGSK = cache.k, cache.v
         attend = partial(fused if self.is_fused else explicit, scale=self.scale, relative=self.relative)
-        y_BHTK = attend(q_BHTK, k_BGSK, v_BGSK, sight)
+        y_BHTK = attend(q_BHTK, k_BGSK, v_BGSK, context)
         return self.output(y_BHTK.transpose(1, 2).flatten(2)), cache
 
 
 def fused(
-    q_BHTK: Tensor, k_BGSK: Tensor, v_BGSV: Tensor, sight: Sight, *, scale: float, relative: ShawLayer | None
+    q_BHTK: Tensor,
+    k_BGSK: Tensor,
+    v_BGSV: Tensor,
+    context: AttentionContext,
+    *,
+    scale: float,
+    relative: ShawLayer | None,
 ) -> Tensor:
     """softmax(scale q k^T + mask) v by torch's fused kernel, y_BHTV. Values may be of another width than keys."""
     return F.scaled_dot_product_attention(
         q_BHTK,
         k_BGSK,
         v_BGSV,
-        attn_mask=sight.mask,
-        is_causal=sight.is_causal,
+        attn_mask=context.mask,
+        is_causal=context.is_causal,
         scale=scale,
         enable_gqa=k_BGSK.shape[1] < q_BHTK.shape[1],
     )
 
 
 def explicit(
-    q_BHTK: Tensor, k_BGSK: Tensor, v_BGSV: Tensor, sight: Sight, *, scale: float, relative: ShawLayer | None
+    q_BHTK: Tensor,
+    k_BGSK: Tensor,
+    v_BGSV: Tensor,
+    context: AttentionContext,
+    *,
+    scale: float,
+    relative: ShawLayer | None,
 ) -> Tensor:
     """The same written out, where positions are learned in the scores or enter the values."""
-    assert sight.mask is not None
+    assert context.mask is not None
     group = q_BHTK.shape[1] // k_BGSK.shape[1]
     k_BHSK, v_BHSV = (t.repeat_interleave(group, dim=1) for t in (k_BGSK, v_BGSV))
     scores_BHTS = q_BHTK @ k_BHSK.mT
     if relative is None:
-        return (scale * scores_BHTS + sight.mask).softmax(-1) @ v_BHSV
-    index = relative.index(sight.pos_q, sight.pos_k)
-    weights_BHTS = (scale * (scores_BHTS + relative.score(q_BHTK, index)) + sight.mask).softmax(-1)
+        return (scale * scores_BHTS + context.mask).softmax(-1) @ v_BHSV
+    index = relative.index(context.pos_q, context.pos_k)
+    weights_BHTS = (scale * (scores_BHTS + relative.score(q_BHTK, index)) + context.mask).softmax(-1)
     return weights_BHTS @ v_BHSV + relative.value(weights_BHTS, index)

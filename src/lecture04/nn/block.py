@@ -8,8 +8,9 @@ from collections.abc import Callable
 
 from torch import Tensor, nn
 
+from lecture04 import config
 from lecture04.config.registry import register
-from lecture04.nn.attention import Attention, Sight
+from lecture04.nn.attention import Attention, AttentionContext
 from lecture04.nn.kv_cache import KVCache
 
 
@@ -23,32 +24,38 @@ class Block(nn.Module):
         self.ffn_norm = new_norm()
         self.ffn = ffn
 
-    def forward(self, x_BTD: Tensor, sight: Sight, cache: KVCache | None = None) -> tuple[Tensor, KVCache | None]:
+    def forward(
+        self, x_BTD: Tensor, context: AttentionContext, cache: KVCache | None = None
+    ) -> tuple[Tensor, KVCache | None]:
         """The stream x_BTD after this block, and the block's cache."""
         raise NotImplementedError
 
 
-@register("placement", "pre", final_norm=True)
+@register("placement", "pre", options=config.Placement)
 class PreNorm(Block):
     """x + f(norm(x)): the residual stream itself is never normalised but at the end (Xiong et al. 2020; GPT-2)."""
 
-    def forward(self, x_BTD: Tensor, sight: Sight, cache: KVCache | None = None) -> tuple[Tensor, KVCache | None]:
-        attended, cache = self.attention(self.attention_norm(x_BTD), sight, cache)
+    def forward(
+        self, x_BTD: Tensor, context: AttentionContext, cache: KVCache | None = None
+    ) -> tuple[Tensor, KVCache | None]:
+        attended, cache = self.attention(self.attention_norm(x_BTD), context, cache)
         x_BTD = x_BTD + attended
         return x_BTD + self.ffn(self.ffn_norm(x_BTD)), cache
 
 
-@register("placement", "post", final_norm=False)
+@register("placement", "post", options=config.PostNorm)
 class PostNorm(Block):
     """norm(x + f(x)): the stream is normalised after every sublayer (Vaswani et al. 2017); needs warm-up."""
 
-    def forward(self, x_BTD: Tensor, sight: Sight, cache: KVCache | None = None) -> tuple[Tensor, KVCache | None]:
-        attended, cache = self.attention(x_BTD, sight, cache)
+    def forward(
+        self, x_BTD: Tensor, context: AttentionContext, cache: KVCache | None = None
+    ) -> tuple[Tensor, KVCache | None]:
+        attended, cache = self.attention(x_BTD, context, cache)
         x_BTD = self.attention_norm(x_BTD + attended)
         return self.ffn_norm(x_BTD + self.ffn(x_BTD)), cache
 
 
-@register("placement", "sandwich", final_norm=True, norms_per_sublayer=2)
+@register("placement", "sandwich", options=config.SandwichNorm)
 class SandwichNorm(Block):
     """x + norm(f(norm(x))): a norm on both sides of each sublayer (Ding et al. 2021, CogView; Gemma 2)."""
 
@@ -57,7 +64,9 @@ class SandwichNorm(Block):
         self.attention_output_norm = new_norm()
         self.ffn_output_norm = new_norm()
 
-    def forward(self, x_BTD: Tensor, sight: Sight, cache: KVCache | None = None) -> tuple[Tensor, KVCache | None]:
-        attended, cache = self.attention(self.attention_norm(x_BTD), sight, cache)
+    def forward(
+        self, x_BTD: Tensor, context: AttentionContext, cache: KVCache | None = None
+    ) -> tuple[Tensor, KVCache | None]:
+        attended, cache = self.attention(self.attention_norm(x_BTD), context, cache)
         x_BTD = x_BTD + self.attention_output_norm(attended)
         return x_BTD + self.ffn_output_norm(self.ffn(self.ffn_norm(x_BTD))), cache

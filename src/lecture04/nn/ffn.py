@@ -19,7 +19,6 @@ class PlainFFN(nn.Module):
 
     def __init__(self, options: config.FFN, model: config.Model) -> None:
         super().__init__()
-        assert options.d_ff is not None, "settle the config first"
         self.up = nn.Linear(model.d_model, options.d_ff, bias=options.bias)
         self.down = nn.Linear(options.d_ff, model.d_model, bias=options.bias)
 
@@ -50,7 +49,7 @@ class GatedFFN(PlainFFN):
         return self.activation(self.gate(x_BTD)) * self.up(x_BTD)
 
 
-@register("ffn", "relu")
+@register("ffn", "relu", options=config.FFN)
 class ReLU(PlainFFN):
     """max(0, x), the activation of the 2017 Transformer (Vaswani et al. 2017)."""
 
@@ -59,7 +58,7 @@ class ReLU(PlainFFN):
         return torch.relu(x)
 
 
-@register("ffn", "relu2")
+@register("ffn", "relu2", options=config.FFN)
 class ReLU2(PlainFFN):
     """max(0, x)^2, squared ReLU (So et al. 2021, Primer)."""
 
@@ -68,7 +67,7 @@ class ReLU2(PlainFFN):
         return torch.relu(x).square()
 
 
-@register("ffn", "gelu")
+@register("ffn", "gelu", options=config.FFN)
 class GELU(PlainFFN):
     """x Phi(x), Phi the standard normal's distribution function (Hendrycks & Gimpel 2016)."""
 
@@ -77,7 +76,7 @@ class GELU(PlainFFN):
         return F.gelu(x)
 
 
-@register("ffn", "gelu_tanh")
+@register("ffn", "gelu_tanh", options=config.FFN)
 class GELUTanh(PlainFFN):
     """GELU by its tanh approximation, x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) (BERT, GPT-2)."""
 
@@ -86,7 +85,7 @@ class GELUTanh(PlainFFN):
         return F.gelu(x, approximate="tanh")
 
 
-@register("ffn", "silu")
+@register("ffn", "silu", options=config.FFN)
 class SiLU(PlainFFN):
     """x sigmoid(x), Swish at beta = 1 (Elfwing et al. 2017; Ramachandran et al. 2017)."""
 
@@ -95,7 +94,7 @@ class SiLU(PlainFFN):
         return F.silu(x)
 
 
-@register("ffn", "swish")
+@register("ffn", "swish", options=config.Swish)
 class Swish(PlainFFN):
     """x sigmoid(beta x): x/2 at beta = 0, ReLU as beta grows (Ramachandran et al. 2017). beta is fixed, not learned."""
 
@@ -108,7 +107,7 @@ class Swish(PlainFFN):
         return x * torch.sigmoid(self.beta * x)
 
 
-@register("ffn", "glu", gated=True)
+@register("ffn", "glu", options=config.GatedFFN)
 class GLU(GatedFFN):
     """sigmoid(gate(x)) * up(x), the gated linear unit (Dauphin et al. 2017; as an FFN Shazeer 2020)."""
 
@@ -117,7 +116,7 @@ class GLU(GatedFFN):
         return torch.sigmoid(x)
 
 
-@register("ffn", "bilinear", gated=True)
+@register("ffn", "bilinear", options=config.GatedFFN)
 class Bilinear(GatedFFN):
     """gate(x) * up(x), a GLU without a nonlinearity (Mnih & Hinton 2007; Shazeer 2020)."""
 
@@ -126,7 +125,7 @@ class Bilinear(GatedFFN):
         return x
 
 
-@register("ffn", "reglu", gated=True)
+@register("ffn", "reglu", options=config.GatedFFN)
 class ReGLU(GatedFFN):
     """max(0, gate(x)) * up(x) (Shazeer 2020)."""
 
@@ -135,7 +134,7 @@ class ReGLU(GatedFFN):
         return torch.relu(x)
 
 
-@register("ffn", "geglu", gated=True)
+@register("ffn", "geglu", options=config.GatedFFN)
 class GEGLU(GatedFFN):
     """GELU(gate(x)) * up(x) (Shazeer 2020)."""
 
@@ -144,7 +143,7 @@ class GEGLU(GatedFFN):
         return F.gelu(x)
 
 
-@register("ffn", "geglu_tanh", gated=True)
+@register("ffn", "geglu_tanh", options=config.GatedFFN)
 class GEGLUTanh(GatedFFN):
     """GELU(gate(x)) * up(x) with GELU's tanh approximation (Shazeer 2020; T5 1.1 and Gemma as released)."""
 
@@ -153,7 +152,7 @@ class GEGLUTanh(GatedFFN):
         return F.gelu(x, approximate="tanh")
 
 
-@register("ffn", "swiglu", gated=True)
+@register("ffn", "swiglu", options=config.GatedFFN)
 class SwiGLU(GatedFFN):
     """SiLU(gate(x)) * up(x), with SiLU(x) = x sigmoid(x) (Shazeer 2020; Llama)."""
 

@@ -23,7 +23,8 @@ import torch
 from torch import Tensor, nn
 
 from lecture04 import config
-from lecture04.config.registry import lookup, register
+from lecture04.config.registry import register
+from lecture04.nn.families import INITS
 from lecture04.nn.model import LanguageModel
 from lecture04.nn.posenc import PosEnc, ShawLayer
 
@@ -56,7 +57,7 @@ class Init:
         raise NotImplementedError
 
 
-@register("init", "torch")
+@register("init", "torch", options=config.Init)
 class TorchInit(Init):
     """torch's own for weights, U(-1/sqrt(fan_in), 1/sqrt(fan_in)) (He et al. 2015, with a = sqrt(5))."""
 
@@ -65,7 +66,7 @@ class TorchInit(Init):
         return _uniform(linear.weight, linear.in_features**-0.5, g)
 
 
-@register("init", "xavier")
+@register("init", "xavier", options=config.Init)
 class XavierInit(Init):
     """Uniform, keeping variance forward and backward alike (Glorot & Bengio 2010)."""
 
@@ -74,7 +75,7 @@ class XavierInit(Init):
         return _uniform(linear.weight, math.sqrt(6 / (linear.in_features + linear.out_features)), g)
 
 
-@register("init", "gpt2")
+@register("init", "gpt2", options=config.Init)
 class GPT2Init(Init):
     """N(0, 0.02^2), scaled down by sqrt(2 n_layers) where a sublayer writes its result (Radford et al. 2019)."""
 
@@ -84,17 +85,17 @@ class GPT2Init(Init):
         return _normal(linear.weight, 0.02 / (math.sqrt(2 * self.model.n_layers) if writes else 1.0), g)
 
 
-def build(cfg: config.Root) -> LanguageModel:
-    """The model of a settled config with the initial values of its seed.
+def build(run: config.Run) -> LanguageModel:
+    """The model of a run with the initial values of its seed.
 
     Norms keep the values that their constructors gave; position encodings draw their own (`initial`).
     """
-    model = LanguageModel(cfg)
-    init: Init = lookup("init", cfg.init.name)(cfg.model)
+    model = LanguageModel(run)
+    init = INITS.lookup(run.init.name)(run.model)
     with torch.no_grad():
         for path, module in model.named_modules():
             for name, parameter in module.named_parameters(path, recurse=False):
-                g = generator(cfg.seed, name)
+                g = generator(run.seed, name)
                 if isinstance(module, nn.Linear) and name.endswith("bias"):
                     parameter.zero_()
                 elif isinstance(module, nn.Linear):

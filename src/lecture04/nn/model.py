@@ -6,7 +6,6 @@ the same start to every parameter that two models share.
 Shapes: B batch, T tokens, S tokens with those cached, D d_model, V vocabulary.
 """
 
-import math
 from functools import partial
 from typing import TypeAlias, cast
 
@@ -15,37 +14,59 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lecture04 import config
-from lecture04.config.registry import fact, lookup
-from lecture04.nn.attention import Sight
+from lecture04.config.registry import register
+from lecture04.nn.attention import AttentionContext
 from lecture04.nn.block import Block
+from lecture04.nn.families import ATTENTIONS, FFNS, NORMS, PLACEMENTS, POSENCS
 from lecture04.nn.kv_cache import KVCache
 from lecture04.nn.posenc import PosEnc
 
 Cache: TypeAlias = tuple[KVCache, ...]
 
 
-class LanguageModel(nn.Module):
-    """A causal Transformer of the parts that a settled config names. Initial values come from nn/init.py."""
+def family_of(name: str) -> str:
+    """The family that a parameter belongs to, by its name: names are roles."""
+    roles = name.split(".")[:-1]
+    if any(role.endswith("norm") for role in roles):
+        return "norm"
+    return next(
+        (family for family in ("ffn", "posenc") if family in roles), "posenc" if "relative" in roles else "attention"
+    )
 
-    def __init__(self, cfg: config.Root) -> None:
+
+@register("architecture", "causal")
+class LanguageModel(nn.Module):
+    """A causal Transformer of the parts that an architecture names. Initial values come from nn/init.py."""
+
+    @staticmethod
+    def counted(c: config.Architecture) -> dict[str, int]:
+        """{family: parameters over the whole model}, of the model built on torch's meta device, without memory."""
+        with torch.device("meta"):
+            model = LanguageModel(c)
+        found = dict.fromkeys(("attention", "ffn", "norm", "posenc"), 0)
+        for name, parameter in model.named_parameters():
+            if not name.startswith(("embed.", "head.")):
+                found[family_of(name)] += parameter.numel()
+        return found
+
+    def __init__(self, c: config.Architecture) -> None:
         super().__init__()
-        model = cfg.model
-        norm_of = partial(lookup("norm", cfg.norm.name), cfg.norm)
+        model = c.model
+        norm_of = partial(NORMS.lookup(c.norm.name), c.norm)
         new_norm = partial(norm_of, model.d_model)
-        block = lookup("placement", cfg.placement.name)
-        attention, ffn = lookup("attention", cfg.attention.name), lookup("ffn", cfg.ffn.name)
-        self.embed = nn.Embedding(cfg.data.vocab_size, model.d_model)
+        block = PLACEMENTS.lookup(c.placement.name)
+        attention, ffn = ATTENTIONS.lookup(c.attention.name), FFNS.lookup(c.ffn.name)
+        self.embed = nn.Embedding(c.vocab_size, model.d_model)
         # Entries of variance 1/D are brought to variance 1, so that a tied head starts with logits of order 1.
-        self.embed_scale = math.sqrt(model.d_model) if model.embed_scale is None else model.embed_scale
-        self.posenc: PosEnc = lookup("posenc", cfg.posenc.name)(cfg.posenc, model)
+        self.embed_scale = model.embed_scale
+        self.posenc: PosEnc = POSENCS.lookup(c.posenc.name)(c.posenc, model)
         self.blocks = nn.ModuleList(
-            block(attention(cfg.attention, model, self.posenc, norm_of), ffn(cfg.ffn, model), new_norm)
+            block(attention(c.attention, model, self.posenc, norm_of), ffn(c.ffn, model), new_norm)
             for _ in range(model.n_layers)
         )
-        self.is_causal = cfg.attention.causal
-        has_final_norm = fact("placement", cfg.placement.name, "final_norm", False)
-        self.final_norm = new_norm() if has_final_norm else nn.Identity()
-        self.head = None if model.tied else nn.Linear(model.d_model, cfg.data.vocab_size, bias=False)
+        self.is_causal = c.attention.causal
+        self.final_norm = new_norm() if c.placement.has_final_norm else nn.Identity()
+        self.head = None if model.tied else nn.Linear(model.d_model, c.vocab_size, bias=False)
 
     def forward(self, tokens_BT: Tensor, pos_BT: Tensor | None = None, document_BT: Tensor | None = None) -> Tensor:
         """logits_BTV of the next token at each token.
@@ -54,24 +75,26 @@ class LanguageModel(nn.Module):
         its document, and a number for the document, beyond which no token looks. Without them a row is one sequence.
         """
         pos = torch.arange(tokens_BT.shape[1], device=tokens_BT.device) if pos_BT is None else pos_BT
-        logits_BTV, _ = self.read(tokens_BT, pos, self.sight(pos, pos, document_BT), (None,) * len(self.blocks))
+        logits_BTV, _ = self.forward_with_cache(
+            tokens_BT, pos, self.attention_context(pos, pos, document_BT), (None,) * len(self.blocks)
+        )
         return logits_BTV
 
     def decode(self, tokens_BT: Tensor, cache: Cache) -> tuple[Tensor, Cache]:
         """logits_BTV for T new tokens behind those in the cache, and the cache with them in it."""
         pos_k = torch.arange(cache[0].n_tokens + tokens_BT.shape[1], device=tokens_BT.device)
         pos = pos_k[cache[0].n_tokens :]
-        logits_BTV, grown = self.read(tokens_BT, pos, self.sight(pos, pos_k), cache)
+        logits_BTV, grown = self.forward_with_cache(tokens_BT, pos, self.attention_context(pos, pos_k), cache)
         return logits_BTV, cast(Cache, grown)
 
-    def read(
-        self, tokens_BT: Tensor, pos: Tensor, sight: Sight, cache: tuple[KVCache | None, ...]
+    def forward_with_cache(
+        self, tokens_BT: Tensor, pos: Tensor, context: AttentionContext, cache: tuple[KVCache | None, ...]
     ) -> tuple[Tensor, tuple[KVCache | None, ...]]:
         """Embeddings, blocks and head: logits_BTV, and each layer's cache with the new tokens where one was given."""
         x_BTD = self.posenc.embed(self.embed(tokens_BT) * self.embed_scale, pos)
         grown = []
         for block, layer_cache in zip(self.blocks, cache, strict=True):
-            x_BTD, layer_cache = block(x_BTD, sight, layer_cache)
+            x_BTD, layer_cache = block(x_BTD, context, layer_cache)
             grown.append(layer_cache)
         return self.logits(x_BTD), tuple(grown)
 
@@ -81,13 +104,13 @@ class LanguageModel(nn.Module):
             raise ValueError("attention.causal=false: each token changes those before it, so nothing can be cached.")
         return tuple(cast(Block, block).attention.empty_cache(batch) for block in self.blocks)
 
-    def sight(self, pos_q: Tensor, pos_k: Tensor, document_BT: Tensor | None = None) -> Sight:
-        """What queries at these positions see of keys at those, for all layers (see `Sight`)."""
+    def attention_context(self, pos_q: Tensor, pos_k: Tensor, document_BT: Tensor | None = None) -> AttentionContext:
+        """What queries at these positions see of keys at those, for all layers (see `AttentionContext`)."""
         rotate = partial(self.posenc.rotate, rotation=self.posenc.rotation(pos_q))
         bias = self.posenc.bias(pos_q, pos_k)
         plain = document_BT is None and pos_q is pos_k and bias is None and not self.posenc.needs_scores
         if plain:
-            return Sight(pos_q, pos_k, None, self.is_causal, rotate)
+            return AttentionContext(pos_q, pos_k, None, self.is_causal, rotate)
         hidden = pos_k[..., None, :] > pos_q[..., :, None] if self.is_causal else pos_k.new_zeros((), dtype=torch.bool)
         if document_BT is not None:
             hidden = hidden | (document_BT[:, None, :] != document_BT[:, :, None])
@@ -95,7 +118,7 @@ class LanguageModel(nn.Module):
             hidden = hidden.unsqueeze(1)
         if bias is None:
             bias = torch.zeros((), dtype=self.embed.weight.dtype, device=pos_q.device)
-        return Sight(pos_q, pos_k, torch.where(hidden, -torch.inf, bias), False, rotate)
+        return AttentionContext(pos_q, pos_k, torch.where(hidden, -torch.inf, bias), False, rotate)
 
     def logits(self, x_BTD: Tensor) -> Tensor:
         """The last norm and the head, logits_BTV; a tied head is the embedding's own matrix."""

@@ -8,7 +8,7 @@ from lecture04 import config
 from lecture04.config.registry import register
 
 
-@register("norm", "layernorm", n_vectors=2)
+@register("norm", "layernorm", options=config.CentredNorm)
 class LayerNorm(nn.Module):
     """(x - mean) / sqrt(var + eps) * weight + bias (Ba et al. 2016). Starts at gain 1 and bias 0."""
 
@@ -22,7 +22,7 @@ class LayerNorm(nn.Module):
         return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
 
 
-@register("norm", "rmsnorm", n_vectors=1)
+@register("norm", "rmsnorm", options=config.Norm)
 class RMSNorm(nn.Module):
     """x * rsqrt(mean(x^2) + eps) * weight: scales, does not centre (Zhang & Sennrich 2019). Starts at gain 1."""
 

@@ -60,7 +60,7 @@ class PosEnc(nn.Module):
         """What is added to the scores, bias_HTS or bias_BHTS; None for nothing."""
         return None
 
-    def relative(self, d_head: int, *, causal: bool) -> "ShawLayer | None":
+    def relative(self, attention: config.Attention, d_head: int) -> "ShawLayer | None":
         """A new module for one attention layer; None where positions do not enter there."""
         return None
 
@@ -86,13 +86,12 @@ class Sinusoidal(PosEnc):
         return x_BTD + wave.to(x_BTD.dtype)
 
 
-@register("posenc", "learned")
+@register("posenc", "learned", options=config.Learned)
 class Learned(PosEnc):
     """Adds a learned vector for each position; there is none beyond the table (Gehring et al. 2017; BERT, GPT-2)."""
 
     def __init__(self, options: config.Learned, model: config.Model) -> None:
         super().__init__(options, model)
-        assert options.n_positions is not None, "settle the config first"
         self.table = nn.Parameter(torch.empty(options.n_positions, model.d_model))
 
     def embed(self, x_BTD: Tensor, pos: Tensor) -> Tensor:
@@ -146,7 +145,7 @@ def alibi_slopes(n_heads: int) -> list[float]:
     return [2**exponent for exponent in alibi_exponents(n_heads)]
 
 
-@register("posenc", "t5")
+@register("posenc", "t5", options=config.T5)
 class T5(PosEnc):
     """Adds a learned scalar for each head and bucket of distances (Raffel et al. 2020), the causal buckets.
 
@@ -212,7 +211,7 @@ class ShawLayer(nn.Module):
         return torch.empty(self.key.shape).uniform_(-bound, bound, generator=generator)
 
 
-@register("posenc", "shaw")
+@register("posenc", "shaw", options=config.Shaw)
 class Shaw(PosEnc):
     """Relative positions in scores, q . (k + a_d), and values, sum w (v + b_d); d is clipped (Shaw et al. 2018)."""
 
@@ -220,8 +219,8 @@ class Shaw(PosEnc):
 
     def __init__(self, options: config.Shaw, model: config.Model) -> None:
         super().__init__(options, model)
-        self.max_distance = options.max_distance
+        self.options = options
 
-    def relative(self, d_head: int, *, causal: bool) -> ShawLayer:
+    def relative(self, attention: config.Attention, d_head: int) -> ShawLayer:
         """A layer's own embeddings; a causal one never looks ahead and has none for it."""
-        return ShawLayer(self.max_distance * (1 if causal else 2) + 1, self.max_distance, d_head)
+        return ShawLayer(self.options.n_distances(attention), self.options.max_distance, d_head)

@@ -13,7 +13,7 @@ from lecture04.nn.posenc import PosEnc
 from lecture04.nn.rope_scaling import scaled
 
 
-@register("posenc", "rope")
+@register("posenc", "rope", options=config.Rope)
 class RoPE(PosEnc):
     """Turns the pair (x_2i, x_2i+1) of queries and keys by p base^(-2i/width) radians (Su et al. 2021).
 
@@ -25,7 +25,7 @@ class RoPE(PosEnc):
 
     def __init__(self, options: config.Rope, model: config.Model) -> None:
         super().__init__(options, model)
-        self.width = options.width or model.d_head
+        self.width = options.width
         self.frequencies = scaled(options.scaling, options.base, self.width)
         _, factor = self.frequencies(torch.arange(1))
         self.score_factor = factor**2 if options.scaling.on_scores else 1.0
@@ -55,7 +55,7 @@ class RoPE(PosEnc):
         return torch.stack([a, b], dim=-1).flatten(-2)
 
 
-@register("posenc", "rope_half")
+@register("posenc", "rope_half", options=config.Rope)
 class HalfRoPE(RoPE):
     """RoPE whose pair i is (x_i, x_i+width/2), the first half with the second (Llama, GPT-NeoX; Su et al. 2021).
 

@@ -51,8 +51,8 @@ def dynamic(base: float, width: int, factor: float, n_original: int, pos: Tensor
     same).
     """
     n_tokens = F.pad(pos, (0, 1)).amax(-1, keepdim=True).double() + 1  # padded: there may be no position at all
-    stretched = factor * n_tokens.clamp(min=n_original) / n_original - (factor - 1)
-    return frequencies((base * stretched ** (width / (width - 2)))[..., None], width, pos.device), 1.0
+    grown = factor * n_tokens.clamp(min=n_original) / n_original - (factor - 1)
+    return frequencies((base * grown ** (width / (width - 2)))[..., None], width, pos.device), 1.0
 
 
 def yarn(
@@ -113,24 +113,21 @@ def llama3(
 
 def scaled(scaling: Scaling, base: float, width: int) -> Callable[[Tensor], Frequencies]:
     """The chosen formula with its settings: positions -> frequencies and factor."""
-    stretch = (base, width, scaling.factor)
-    n_original, betas = scaling.n_original, (scaling.kept_turns, scaling.beta_slow)
+    base_width_factor = (base, width, scaling.factor)
+    n_original, betas = scaling.n_original, (scaling.beta_fast, scaling.beta_slow)
     match scaling.name:
         case RopeScaling.none:
             return partial(_at_any, partial(none, base, width))
         case RopeScaling.linear:
-            return partial(_at_any, partial(linear, *stretch))
+            return partial(_at_any, partial(linear, *base_width_factor))
         case RopeScaling.ntk:
-            return partial(_at_any, partial(ntk, *stretch))
-        case _:
-            assert n_original is not None, "settle the config first"
-    match scaling.name:
+            return partial(_at_any, partial(ntk, *base_width_factor))
         case RopeScaling.dynamic:
-            return partial(dynamic, *stretch, n_original)
+            return partial(dynamic, *base_width_factor, n_original)
         case RopeScaling.yarn:
-            return partial(_at_any, partial(yarn, *stretch, n_original, *betas, scaling.temperature))
+            return partial(_at_any, partial(yarn, *base_width_factor, n_original, *betas, scaling.temperature))
         case RopeScaling.llama3:
-            return partial(_at_any, partial(llama3, *stretch, n_original, *betas))
+            return partial(_at_any, partial(llama3, *base_width_factor, n_original, *betas))
 
 
 def _at_any(formula: Callable[..., Frequencies], pos: Tensor) -> Frequencies:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from lecture04 import config
 from lecture04.config import Merge
 from lecture04.config.registry import register
 from lecture04.nn.init import TorchInit
@@ -29,7 +30,7 @@ MERGES: dict[Merge, Callable[[Tensor, Tensor], Tensor]] = {
 }
 
 
-@register("init", "uptrain")
+@register("init", "uptrain", options=config.Uptrain)
 class Uptrain(TorchInit):
     """Another run's parameters, its key and value heads merged to the new number (Ainslie et al. 2023).
 
@@ -42,7 +43,7 @@ def start_from(model: LanguageModel, source: dict[str, Tensor], merge: Merge, d_
     """Set a new model's parameters to those of its source, merged where their number of heads differs.
 
     Raises:
-        RuntimeError: a parameter is missing, too many, or of another shape (settle.source_errors keeps such away).
+        RuntimeError: a parameter is missing, too many, or of another shape (config.validate.source_errors keeps such away).
     """
     own = model.state_dict()
     merged = {

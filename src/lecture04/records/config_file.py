@@ -1,34 +1,41 @@
-"""A run's settled config, read back from its folder: the inverse of what `Record.start` writes. Without torch."""
+"""A run's config in its folder: written with nothing open, and read back. Without torch."""
 
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from enum import Enum
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Union, get_args, get_origin
 
 import yaml
 
-from lecture04.config import SCHEMAS, Root
-from lecture04.config.messages import UserError, nearest
-from lecture04.config.registry import names
-
-LEFT_OUT = ("sweep", "origin")
-"""What a run's config.yaml does not hold, since it is no part of the run; these have their defaults here."""
-LATER = {"folder": "init", "digest": "init"}
-"""Settings that came when runs were there already, and where they stand; without them a run is as by default."""
-WHOLE = {"model", "ffn", "seed"}
-"""Keys by which a config is known where its place says nothing of its type."""
+from lecture04.config import Architecture, Evaluation, Run, Uptrain, UserError
+from lecture04.config.errors import nearest
+from lecture04.config.fields import hints
+from lecture04.config.registry import entry, load, names, options_of, outside
+from lecture04.config.schema import PARTS
+from lecture04.records.identity import chosen_parts, plain
 
 
 class _UnfitError(Exception):
     """What is wrong in the file; its text goes behind the file's name."""
 
 
-def read_config(folder: Path) -> Root:
-    """The settled config that a run's folder holds: `as_recorded` of it is what its config.yaml says.
+def written(run: Run, evaluation: Evaluation) -> dict[str, Any]:
+    """What config.yaml holds: the run, how it was evaluated first, and the files of its parts from outside."""
+    files = {entry(family, name).file for family, name in chosen_parts(run) if not entry(family, name).ours}
+    own = {"parts": sorted(map(str, files))} if files else {}
+    return plain(run) | {"eval": plain(evaluation)} | own
 
-    A part's dataclass is the one that SCHEMAS names for its family and name; `sweep` and `origin` have their defaults,
-    here and in the config of the run that it starts from.
+
+def read_run(folder: Path) -> Run:
+    """The run that a folder holds. Raises UserError as `read_config`."""
+    return read_config(folder)[0]
+
+
+def read_config(folder: Path) -> tuple[Run, Evaluation]:
+    """The run that a folder holds, and how it was evaluated first.
+
+    A part's options class is found by its family and name; parts from outside are loaded from where they lay.
 
     Raises:
         UserError: there is no such file, it is no YAML, or it has a key too many, one too few or a value that cannot be
@@ -37,53 +44,53 @@ def read_config(folder: Path) -> Root:
     path = Path(folder) / "config.yaml"
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        root = _settings(Root, content, "")
+        if not isinstance(content, dict):
+            raise _UnfitError(f"the file: must be settings below keys, not {content!r}.")
+        known = set(map(str, outside().values()))
+        load([part for part in content.pop("parts", []) if part not in known])
+        if "eval" not in content:
+            raise _UnfitError("eval: the setting is missing.")
+        evaluation = _settings(Evaluation, content.pop("eval"), "eval")
+        run = _settings(Run, content, "")
     except FileNotFoundError as e:
         raise UserError(f"{path}: there is no such file, so no run lies there.") from e
     except (yaml.YAMLError, UnicodeDecodeError) as e:
         raise UserError(f"{path}: not a YAML file: {' '.join(str(e).split())}") from e
     except _UnfitError as e:
         raise UserError(f"{path}: {e}") from e
-    assert isinstance(root, Root)
-    return root
+    assert isinstance(run, Run)
+    assert isinstance(evaluation, Evaluation)
+    return run, evaluation
 
 
 def _settings(cls: Any, content: object, where: str) -> object:
     """A dataclass of these settings; every field must be there, and nothing else."""
     if not isinstance(content, dict):
         raise _UnfitError(f"{where or 'the file'}: must be settings below keys, not {content!r}.")
-    hints = get_type_hints(cls)
+    kinds = hints(cls)
     prefix = f"{where}." if where else ""
-    if unknown := [key for key in content if key not in hints]:
-        raise _UnfitError(f"{prefix}{unknown[0]}: no such setting." + nearest(unknown[0], hints))
-    found: dict[str, object] = {}
-    for f in fields(cls):
-        if f.name in content:
-            found[f.name] = _value(hints[f.name], content[f.name], f"{prefix}{f.name}", f.name)
-        elif not (_has_default(f.name, where) and (f.default, f.default_factory) != (MISSING, MISSING)):
-            raise _UnfitError(f"{prefix}{f.name}: the setting is missing.")
+    names_of = [f.name for f in fields(cls)]
+    if unknown := [key for key in content if key not in names_of]:
+        raise _UnfitError(f"{prefix}{unknown[0]}: no such setting." + nearest(unknown[0], names_of))
+    if missing := [name for name in names_of if name not in content]:
+        raise _UnfitError(f"{prefix}{missing[0]}: the setting is missing.")
+    found = {name: _value(kinds[name], content[name], f"{prefix}{name}", name) for name in names_of}
+    if cls is Uptrain and isinstance(start := found["start"], dict):
+        found["start"] = _settings(Run if "seed" in start else Architecture, start, f"{prefix}start")
     return cls(**found)
 
 
-def _has_default(name: str, where: str) -> bool:
-    """Whether a setting may be left out of the file."""
-    return name in LEFT_OUT or LATER.get(name) == where.rpartition(".")[2]
-
-
 def _value(hint: Any, raw: object, where: str, family: str = "") -> object:
-    """A value as its annotation has it. `family` is the field's name, by which a part's own dataclass is found."""
+    """A value as its annotation has it. `family` is the field's name, by which a part's options class is found."""
     origin, arguments = get_origin(hint), get_args(hint)
-    if hint is Any:  # OmegaConf has no type for a config inside a config: that of the run which another starts from
-        return _settings(Root, raw, where) if isinstance(raw, dict) and raw.keys() >= WHOLE else raw
+    if hint is Any:  # what a run starts from: a run or an architecture, told apart by whoever knows
+        return raw
     if origin in (Union, UnionType):
         return _one_of(arguments, raw, where, family)
     if is_dataclass(hint):
-        return _settings(_schema(hint, raw, family), raw, where)
-    if origin is list and isinstance(raw, list):
-        return [_value(arguments[0], item, f"{where}[{i}]") for i, item in enumerate(raw)]
-    if (origin or hint) is dict and isinstance(raw, dict):
-        of_values = arguments[1] if arguments else Any
-        return {key: _value(of_values, item, f"{where}.{key}") for key, item in raw.items()}
+        return _settings(_options(hint, raw, family), raw, where)
+    if origin in (list, tuple) and isinstance(raw, list):
+        return origin(_value(arguments[0], item, f"{where}[{i}]") for i, item in enumerate(raw))
     if isinstance(hint, type) and issubclass(hint, Enum):
         if raw not in hint.__members__:
             raise _UnfitError(f"{where}={raw}: there is no such choice." + nearest(raw, hint.__members__))
@@ -109,10 +116,11 @@ def _one_of(hints: tuple[Any, ...], raw: object, where: str, family: str) -> obj
     return _value(last, raw, where, family)
 
 
-def _schema(base: Any, content: object, family: str) -> Any:
-    """The dataclass of the part that is named in its settings; `base` where it has none of its own."""
+def _options(base: Any, content: object, family: str) -> Any:
+    """The options class of the part that is named in its settings; `base` where the field is no family's."""
     name = content.get("name") if isinstance(content, dict) else None
-    if isinstance(name, str) and names(family) and name not in names(family):
+    if family not in PARTS or not isinstance(name, str):
+        return base
+    if name not in names(family):
         raise _UnfitError(f"{family}={name}: no such {family} is registered." + nearest(name, names(family)))
-    cls = SCHEMAS.get((family, str(name)), base)
-    return cls if issubclass(cls, base) else base
+    return options_of(family, name, base)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -50,15 +51,15 @@ METRICS = Metrics(
                 ("excess", "excess", ".4f", "nats"),
             )
         },
-        "possessive/accuracy": Metric(
+        "pronouns/accuracy": Metric(
             "pronouns",
             ".4f",
             judged=True,
-            items="possessive/n",
+            items="pronouns/n",
             about="how often the right one of his, her, its ranks first, the subject standing far back (eval.window)",
             lower_is_better=False,
         ),
-        "possessive/n": Metric("pronouns, n", ",.0f"),
+        "pronouns/n": Metric("pronouns, n", ",.0f"),
         "ffn/zeros": Metric(
             "zeros in FFN", ".1%", about="the share of exact zeros that enter the FFN's down-projections (eval.n_docs)"
         ),
@@ -86,3 +87,8 @@ def shown_for(primary: str, columns: Sequence[str]) -> str:
     """
     as_ppl = primary.removesuffix("/nll") + "/ppl" if primary.endswith("/nll") else primary
     return as_ppl if as_ppl in columns else primary
+
+
+def measures() -> list[Any]:
+    """What files from outside measure beside the source's own."""
+    return []

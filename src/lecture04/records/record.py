@@ -1,6 +1,6 @@
-"""A run on disk: one folder, looked up by the run's fingerprint. No torch is imported.
+"""A run on disk: one folder, looked up by the run's identity. No torch is imported.
 
-    config.yaml              the settled config
+    config.yaml              the run's config, with nothing open
     metrics.jsonl            the curves, a line each time something is measured; the truth, dashboards mirror it
     checkpoint.safetensors   the parameters at the end
     summary.json             how the training ended; written last, whole, by rename
@@ -24,8 +24,9 @@ from typing import Any
 import yaml
 from filelock import FileLock, Timeout
 
-from lecture04.config import Reuse, Root
-from lecture04.records.identity import as_recorded, fingerprint, run_name
+from lecture04.config import Evaluation, Reuse, Run, Session
+from lecture04.records.config_file import written
+from lecture04.records.identity import identity, run_name
 
 log = logging.getLogger(__name__)
 
@@ -103,14 +104,14 @@ class Record:
         return found
 
     def lock(self) -> FileLock:
-        """One process at a time may work on a run; a killed one lets go."""
+        """One process at a time may work on a run; the lock of a killed process is free again."""
         self.folder.mkdir(parents=True, exist_ok=True)
         return FileLock(self.folder / ".lock")
 
-    def start(self, cfg: Root, command: str) -> None:
-        """Make the folder ready for a settled config, without what an earlier try left."""
+    def start(self, run: Run, evaluation: Evaluation, command: str) -> None:
+        """Make the folder ready for a run, without what an earlier try left."""
         self._clear()
-        text = f"# {command}\n" + yaml.safe_dump(as_recorded(cfg), sort_keys=False)
+        text = f"# {command}\n" + yaml.safe_dump(written(run, evaluation), sort_keys=False)
         write_whole(self.folder / "config.yaml", text)
 
     def forget_failure(self, key: str) -> None:
@@ -124,12 +125,12 @@ class Record:
         except Timeout:
             log.info("%s is being worked on elsewhere.", self.folder)
 
-    def give_up(self, cfg: Root, key: str, error: str) -> None:
+    def give_up(self, run: Run, key: str, error: str) -> None:
         """Write down that a run has no outcome, from outside of it."""
         if self.status().is_result:
             self.write_evaluation(key, {"error": f"evaluation: {error}"})
         else:
-            self.finish(Status.failed, cfg, "", error=error)
+            self.finish(Status.failed, run, "", error=error)
 
     def _clear(self) -> None:
         for leftover in ("config.yaml", "metrics.jsonl", "summary.json", "checkpoint.safetensors"):
@@ -140,14 +141,14 @@ class Record:
         with open(self.folder / "metrics.jsonl", "a", encoding="utf-8") as file:
             file.write(json.dumps(finite(row)) + "\n")
 
-    def finish(self, status: Status, cfg: Root, command: str, **facts: Any) -> None:
+    def finish(self, status: Status, run: Run, command: str, **facts: Any) -> None:
         """Write the summary; the run has ended."""
-        run = fingerprint(cfg)
+        own = identity(run)
         head = {
             "status": status.value,
-            "seed": cfg.seed,
-            "fingerprint": run.config,
-            "code": run.code,
+            "seed": run.seed,
+            "config": own.config,
+            "code": own.code,
             "command": command,
         }
         write_whole(self.folder / "summary.json", json.dumps(finite(head | facts), indent=1) + "\n")
@@ -158,22 +159,22 @@ class Record:
         write_whole(self.folder / "evals" / f"{key}.json", json.dumps(finite(content), indent=1) + "\n")
 
 
-def find(cfg: Root) -> Record:
-    """The record of a settled config's run: the folder with its fingerprint, whatever else the folder's name says.
+def find(run: Run, session: Session) -> Record:
+    """The record of a run: the folder with its identity, whatever else the folder's name says.
 
     With runs.reuse=config a finished run whose code differs stands for it, where there is none of the same code.
     """
-    runs, run = Path(cfg.paths.outputs) / "runs", fingerprint(cfg)
-    same = [Record(folder) for folder in sorted(runs.glob(f"*-{run}"))]
-    if cfg.runs.reuse is Reuse.config and not any(record.status().is_result for record in same):
-        other = [Record(folder) for folder in sorted(runs.glob(f"*-{run.config}-*"))]
+    runs, own = Path(session.outputs) / "runs", identity(run)
+    same = [Record(folder) for folder in sorted(runs.glob(f"*-{own}"))]
+    if session.reuse is Reuse.config and not any(record.status().is_result for record in same):
+        other = [Record(folder) for folder in sorted(runs.glob(f"*-{own.config}-*"))]
         same = [record for record in other if record.status().is_result] or same
-    return same[0] if same else Record(runs / run_name(cfg))
+    return same[0] if same else Record(runs / run_name(run))
 
 
-def is_other_code(record: Record, cfg: Root) -> bool:
+def is_other_code(record: Record, run: Run) -> bool:
     """Whether a record stands for a run although its code differs (runs.reuse=config)."""
-    return not record.folder.name.endswith(str(fingerprint(cfg)))
+    return not record.folder.name.endswith(str(identity(run)))
 
 
 def read_json(path: Path, is_sound: Callable[[Any], bool] = lambda content: True) -> dict[str, Any] | None:

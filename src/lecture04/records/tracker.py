@@ -1,4 +1,4 @@
-"""Mirrors of a run's metrics: W&B, or none. metrics.jsonl is the truth; a mirror may fail, hang or be missing.
+"""Trackers of a run: W&B, or none. metrics.jsonl is the truth; a tracker may fail, hang or be missing.
 
 W&B is spoken to on a thread of its own, so that a slow or dead one delays a run by PATIENCE seconds at the most.
 """
@@ -16,9 +16,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from lecture04.config import Root, WandB
-from lecture04.config.registry import lookup, register
-from lecture04.records.identity import as_dict, chosen_parts, fingerprint, run_name
+from lecture04 import config
+from lecture04.config import Request, WandB
+from lecture04.config.registry import Family, register
+from lecture04.records.identity import chosen_parts, identity, plain, run_name
 
 log = logging.getLogger(__name__)
 
@@ -31,10 +32,10 @@ os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
 Row = dict[str, float]
 
 
-class Mirror(Protocol):
-    """What a run tells its mirror."""
+class Tracker(Protocol):
+    """Whoever follows a run from outside."""
 
-    def __init__(self, cfg: Root) -> None: ...
+    def __init__(self, request: Request) -> None: ...
 
     def log(self, row: Row) -> None:
         """One more line of metrics.jsonl."""
@@ -49,11 +50,11 @@ class Mirror(Protocol):
         ...
 
 
-@register("logger", "none")
-class NoMirror:
-    """No mirror: metrics.jsonl alone."""
+@register("logger", "none", options=config.Logger)
+class NoTracker:
+    """Nobody: metrics.jsonl alone."""
 
-    def __init__(self, cfg: Root) -> None:
+    def __init__(self, request: Request) -> None:
         pass
 
     def log(self, row: Row) -> None:
@@ -66,12 +67,12 @@ class NoMirror:
         """Nothing."""
 
 
-@register("logger", "wandb")
-class WandbMirror:
+@register("logger", "wandb", options=config.WandB)
+class WandbTracker:
     """Weights & Biases: one run a job, grouped by row; offline under paths.outputs where there is no account."""
 
-    def __init__(self, cfg: Root) -> None:
-        self.about = describe(cfg)
+    def __init__(self, request: Request) -> None:
+        self.about = describe(request)
         self.rows: queue.SimpleQueue[Row | None] = queue.SimpleQueue()
         self.figures: dict[str, Any] = {}
         self.exit_code = 1
@@ -132,31 +133,28 @@ def quiet_settings() -> Any:
     )
 
 
-def describe(cfg: Root) -> dict[str, Any]:
-    """What W&B is told of a settled config: the arguments of wandb.init.
+def describe(request: Request) -> dict[str, Any]:
+    """What W&B is told of a run: the arguments of wandb.init.
 
     The group is the row, by its name and its config without the seed. So W&B's own grouped charts show the seeds' band
     of each row.
     """
-    content = as_dict(cfg)
-    origin = content.pop("origin")
-    for ours in ("sweep", "paths", "runs", "logger"):
-        del content[ours]
-    assert isinstance(cfg.logger, WandB)
-    without_seed = replace(cfg, seed=0)
-    row = origin["row"] or run_name(without_seed).replace("-s0-", "-")
+    run, origin = request.run, request.session.origin
+    assert isinstance(request.session.logger, WandB)
+    without_seed = replace(run, seed=0)
+    row = origin.row or run_name(without_seed).replace("-s0-", "-")
     # Two sweeps may both have a row "relu", at different sizes: the same name is not the same group.
-    group = f"{_short(row)} {fingerprint(without_seed).config[:6]}" if origin["row"] else _short(row)
-    folder = Path(os.environ.get("WANDB_DIR", cfg.paths.outputs)).absolute()
+    group = f"{_short(row)} {identity(without_seed).config[:6]}" if origin.row else _short(row)
+    folder = Path(os.environ.get("WANDB_DIR", request.session.outputs)).absolute()
     return {
-        "project": cfg.logger.project,
-        "name": f"{_short(row)} s{cfg.seed}",
+        "project": request.session.logger.project,
+        "name": f"{_short(row)} s{run.seed}",
         "group": group,
         "job_type": "train",
-        "tags": sorted(f"{family}={name}"[:64] for family, name in chosen_parts(cfg)),
-        "config": content | {"sweep": origin["sweep"], "row": row},
+        "tags": sorted(f"{family}={name}"[:64] for family, name in chosen_parts(run)),
+        "config": plain(run) | {"eval": plain(request.evaluation), "sweep": origin.sweep, "row": row},
         "dir": str(folder),
-        "mode": origin["wandb_mode"] or os.environ.get("WANDB_MODE", "offline"),
+        "mode": origin.wandb_mode or os.environ.get("WANDB_MODE", "offline"),
     }
 
 
@@ -165,10 +163,19 @@ def _short(row: str) -> str:
     return row if len(row) <= 120 else f"{row[:111]}-{hashlib.sha256(row.encode()).hexdigest()[:8]}"
 
 
+class MakeTracker(Protocol):
+    """A tracker of what is asked for."""
+
+    def __call__(self, request: Request) -> Tracker: ...
+
+
+TRACKERS: Family[MakeTracker] = Family("logger")
+
+
 @contextmanager
-def mirror(cfg: Root) -> Iterator[Mirror]:
-    """The mirror that the config names, closed with the block: as failed where it raises."""
-    opened: Mirror = lookup("logger", cfg.logger.name)(cfg)
+def tracker(request: Request) -> Iterator[Tracker]:
+    """The tracker that the session names, closed with the block: as failed where it raises."""
+    opened = TRACKERS.lookup(request.session.logger.name)(request)
     try:
         yield opened
     except BaseException:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from hydra.core.override_parser.types import Override
 
-from lecture04.config import Root, Sweep
+from lecture04.config import Request, Table
 from lecture04.config.overrides import command_line
 from lecture04.records.record import read_json, write_whole
 from lecture04.records.tracker import ModeProbe
@@ -18,11 +18,11 @@ from lecture04.sweep.plan import Job, Plan, make_plan, print_plan
 
 
 def plan(
-    sweep: Sweep,
+    sweep: Table,
     overrides: Sequence[Override],
     *,
     is_group: Callable[[str], bool],
-    compose: Callable[[Sequence[str]], Root],
+    compose: Callable[[Sequence[str]], Request],
 ) -> Plan:
     """The plan for these overrides. Raises UserError with everything that is wrong, before any job starts."""
     ask = rowing.asked(overrides)
@@ -46,7 +46,7 @@ def execute(plan: Plan, launcher: Launcher, arguments: Sequence[str]) -> int:
     todo = [job for wave in plan.waves for job in missing(wave)]
     to_train = sum(not run.record.status().is_result for run in plan.runs)
     to_evaluate = sum(job.record.status().is_result for job in todo)
-    probe = ModeProbe(plan.jobs[0].cfg.logger.name if todo else "none")
+    probe = ModeProbe(plan.session.logger.name if todo else "none")
     what = f"{to_train} to train" + (f", {to_evaluate} to evaluate" if to_evaluate else "")
     there = sum(job.is_complete for job in plan.jobs)
     print(f"{plan.name}: {len(plan.jobs)} runs, {there} there, {what}", file=sys.stderr, flush=True)
@@ -59,7 +59,7 @@ def execute(plan: Plan, launcher: Launcher, arguments: Sequence[str]) -> int:
     if todo and (plan.folder / "sweep.json").exists():
         from lecture04.report.wandb import send
 
-        send(plan.folder, plan.jobs[0].cfg.logger, mode=probe.mode())
+        send(plan.folder, plan.session.logger, mode=probe.mode())
     failed = [job for job in plan.jobs if job.error]
     for job in failed:
         print(f"FAILED {job.row!r} seed {job.seed}: {job.error}")

@@ -8,7 +8,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from lecture04.config import Sweep
+from lecture04.config import Table
 from lecture04.config.messages import UserError, explain
 
 # Files that are wrong, by name. A wrong file is said when it is asked for, and bothers no other command.
@@ -24,7 +24,7 @@ def load(path: Path) -> DictConfig:
                 f"{path}: a sweep file has one top-level key, `sweep:`, with keys below it, not "
                 f"{', '.join(map(str, content)) or 'nothing'}; settings of all rows go to sweep.common."
             )
-        OmegaConf.merge({"sweep": Sweep}, content)
+        OmegaConf.merge({"sweep": Table}, content)
     except (YAMLError, OSError, UnicodeDecodeError) as e:
         raise UserError(f"{path}: not a YAML file: {' '.join(str(e).split())}") from e
     except OmegaConfBaseException as e:

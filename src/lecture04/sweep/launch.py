@@ -45,7 +45,7 @@ def _launch_wave(plan: Plan, wave: Sequence[Job], launcher: Launcher, wandb_mode
     while todo := runs_of(job for job in missing(wave) if status_of(job) is not Status.failed):
         for job in todo:
             if tries[job.record.folder] == TRIES:
-                job.record.give_up(job.cfg, job.key, f"no outcome after {TRIES} tries: {cause}")
+                job.record.give_up(job.request.run, job.key, f"no outcome after {TRIES} tries: {cause}")
         todo = [job for job in todo if tries[job.record.folder] < TRIES]
         if tries and todo:
             log.warning("%d runs have no outcome (%s); launching them again.", len(todo), cause)

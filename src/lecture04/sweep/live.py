@@ -23,13 +23,13 @@ class Board:
 
     def share_done(self, job: Job) -> float:
         """How much of a job's training is done, 0 to 1."""
-        if (job.row, job.seed) in self.settled or job.is_complete or not job.cfg.trainer.steps:
+        if (job.row, job.seed) in self.settled or job.is_complete or not job.request.run.trainer.steps:
             return 1.0
-        return job.record.last_step() / job.cfg.trainer.steps
+        return job.record.last_step() / job.request.run.trainer.steps
 
     def work_done(self) -> float:
         """Work done, in `plan.work`'s unit."""
-        return sum(self.share_done(run) * work(run.cfg) for run in self.plan.runs)
+        return sum(self.share_done(run) * work(run.request.run) for run in self.plan.runs)
 
     def cell(self, job: Job) -> str:
         """What the table shows for one job."""
@@ -56,7 +56,7 @@ class Board:
 
     def left(self) -> str:
         """The time left, by the work done since the start; empty where nothing can be said yet."""
-        done, total = self.work_done(), sum(work(run.cfg) for run in self.plan.runs)
+        done, total = self.work_done(), sum(work(run.request.run) for run in self.plan.runs)
         if done <= self.work_before or not self.moving:
             # The clock starts with the first progress: before it lies the workers' start-up.
             self.moving, self.work_before, self.started = done > self.work_before, done, time.monotonic()

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
-from lecture04.config import Design, Root, Sweep, Uptrain, source_of
-from lecture04.config import resolve as settle
+from lecture04.config import Design, Request, Run, Session, Table
+from lecture04.config.resolve import MISMATCH_WARNING
+from lecture04.config.validate import bound_errors
+from lecture04.training.start import source_lines, source_run
 from lecture04.config import sizes as counts
 from lecture04.config.messages import UserError, explain, nearest
 from lecture04.config.overrides import source_line
-from lecture04.records.identity import evaluation_key, fingerprint
+from lecture04.records.identity import evaluation_key, identity
 from lecture04.records.metrics import METRICS
 from lecture04.records.record import Record, Status, find, is_other_code
 from lecture04.sweep.rows import Row
@@ -22,7 +24,7 @@ from lecture04.sweep.rows import Row
 if TYPE_CHECKING:
     from lecture04.report.model import Table
 
-Compose = Callable[[Sequence[str]], Root]
+Compose = Callable[[Sequence[str]], Request]
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Job:
     row: str
     seed: int
     overrides: tuple[str, ...]
-    cfg: Root
+    request: Request
     record: Record
     key: str
 
@@ -48,12 +50,12 @@ class Job:
 
     def source(self) -> "Job | None":
         """The job of the run that this one starts from (init=uptrain)."""
-        cfg = source_of(self.cfg)
-        if cfg is None:
+        run = source_run(self.request.run)
+        if run is None:
             return None
-        assert isinstance(self.cfg.init, Uptrain)
-        line = source_line(self.cfg.init.source, self.overrides)
-        return Job(self.row, self.seed, tuple(line), cfg, find(cfg), evaluation_key(cfg))
+        line = source_line(source_lines(self.request.run), self.overrides)
+        request = replace(self.request, run=run)
+        return Job(self.row, self.seed, tuple(line), request, find(run, request.session), self.key)
 
 
 def runs_of(jobs: Iterable[Job]) -> list[Job]:
@@ -70,16 +72,21 @@ class Plan:
 
     name: str
     title: str
-    sweep: Sweep
+    sweep: Table
     rows: tuple[Row, ...]
     seeds: tuple[int, ...]
     jobs: tuple[Job, ...]
-    outputs: Path
+    session: Session
 
     @property
     def folder(self) -> Path:
         """Where the table lies."""
         return self.outputs / "sweeps" / self.name
+
+    @property
+    def outputs(self) -> Path:
+        """Where results lie."""
+        return Path(self.session.outputs)
 
     @cached_property
     def waves(self) -> list[list[Job]]:
@@ -105,9 +112,9 @@ class Plan:
                 **({"slice": row.slice} if self.sweep.design is Design.grid else {}),
                 "evaluation": self.of_row(row.name)[0].key,
                 "overrides": list(row.overrides),
-                "mismatch": settle.mismatch(self.of_row(row.name)[0].cfg),
+                "mismatch": self.of_row(row.name)[0].request.mismatch,
                 "runs": {str(job.seed): job.record.folder.name for job in self.of_row(row.name)},
-                "other_code": [job.seed for job in self.of_row(row.name) if is_other_code(job.record, job.cfg)],
+                "other_code": [job.seed for job in self.of_row(row.name) if is_other_code(job.record, job.request.run)],
             }
             for row in self.rows
         }
@@ -124,35 +131,38 @@ class Plan:
         }
 
 
-def make_plan(name: str, title: str, sweep: Sweep, rows: Sequence[Row], seeds: Sequence[int], compose: Compose) -> Plan:
+def make_plan(name: str, title: str, sweep: Table, rows: Sequence[Row], seeds: Sequence[int], compose: Compose) -> Plan:
     """Compose each row once, check all, and lay out the jobs. Raises UserError with every row's errors."""
-    errors = [*settle.bound_errors(sweep, "sweep."), *_metric_errors(sweep)]
+    errors = [*bound_errors(sweep, "sweep."), *_metric_errors(sweep)]
     if not seeds:
         errors.append(f"sweep.seeds: sweeps={sweep.name} has none.")
     if len(set(seeds)) < len(seeds) or min(seeds, default=0) < 0:
         errors.append(f"sweep.seeds={list(seeds)}: must be distinct whole numbers, 0 or more.")
-    settled: dict[str, Root] = {}
+    resolved: dict[str, Request] = {}
     for row in rows:
         try:
-            settled[row.name] = compose(row.overrides)
+            resolved[row.name] = compose(row.overrides)
         except UserError as e:
             errors += [f"row {row.name!r}: {line}" for line in str(e).splitlines()]
         except (HydraException, OmegaConfBaseException) as e:
             errors.append(f"row {row.name!r}: {explain(e)}")
     first_of: dict[tuple[str, str], str] = {}
-    for row, cfg in settled.items():
-        same = first_of.setdefault((fingerprint(replace(cfg, seed=0)).config, evaluation_key(cfg)), row)
+    for row, request in resolved.items():
+        alike = identity(replace(request.run, seed=0)).config, evaluation_key(request.run, request.evaluation)
+        same = first_of.setdefault(alike, row)
         if same != row:
             errors.append(f"rows {same!r} and {row!r}: their runs are the same, so there is nothing to compare.")
     if errors:
         raise UserError("\n".join(errors))
-    jobs = [_job(row, seed, settled[row.name]) for seed in seeds for row in rows]
-    return Plan(name, title, sweep, tuple(rows), tuple(seeds), tuple(jobs), Path(jobs[0].cfg.paths.outputs))
+    jobs = [_job(row, seed, resolved[row.name]) for seed in seeds for row in rows]
+    return Plan(name, title, sweep, tuple(rows), tuple(seeds), tuple(jobs), jobs[0].request.session)
 
 
-def _job(row: Row, seed: int, cfg: Root) -> Job:
-    cfg = replace(cfg, seed=seed)
-    return Job(row.name, seed, (*row.overrides, f"seed={seed}"), cfg, find(cfg), evaluation_key(cfg))
+def _job(row: Row, seed: int, request: Request) -> Job:
+    run = replace(request.run, seed=seed)
+    request = replace(request, run=run)
+    key = evaluation_key(run, request.evaluation)
+    return Job(row.name, seed, (*row.overrides, f"seed={seed}"), request, find(run, request.session), key)
 
 
 def _metric_errors(sweep: Sweep) -> list[str]:
@@ -170,10 +180,9 @@ def _metric_errors(sweep: Sweep) -> list[str]:
     return errors
 
 
-def work(cfg: Root) -> float:
+def work(run: Run) -> float:
     """How much there is to compute, for comparing runs: documents seen times FLOPs a token."""
-    assert cfg.trainer.steps is not None
-    return cfg.trainer.steps * cfg.trainer.batch_size * counts.flops_per_token(cfg)
+    return run.trainer.steps * run.trainer.batch_size * counts.flops_per_token(run)
 
 
 def seconds_per_work(outputs: Path) -> float | None:
@@ -199,11 +208,11 @@ def print_plan(plan: Plan, n_workers: int) -> None:
     to_train = [job for job in plan.jobs if job in plan.runs and not job.record.status().is_result]
     own = {job.record.folder for job in plan.jobs}
     sources = [run for run in plan.runs if run.record.folder not in own and not run.record.status().is_result]
-    waiting = sum(work(run.cfg) for run in [*to_train, *sources])
+    waiting = sum(work(run.request.run) for run in [*to_train, *sources])
     print(f"seeds {', '.join(map(str, plan.seeds))}; {len(plan.jobs)} runs, {len(to_train)} to train, nothing started")
     if sources:
         print(f"before them {len(sources)} runs that these start from")
-    if any(is_other_code(job.record, job.cfg) for job in plan.jobs):
+    if any(is_other_code(job.record, job.request.run) for job in plan.jobs):
         print("* a run of other code (runs.reuse=config)")
     if to_train and rate:
         print(f"about {waiting * rate / n_workers / 60:.1f} minutes on {n_workers} workers, by the runs that are there")
@@ -222,24 +231,24 @@ def _plan_table(plan: Plan) -> "Table":
     lines = list[list[str]]()
     for row in plan.rows:
         jobs = plan.of_row(row.name)
-        cfg, missing = jobs[0].cfg, [job for job in jobs if not job.record.status().is_result]
+        run, missing = jobs[0].request.run, [job for job in jobs if not job.record.status().is_result]
         there = [
-            f"{job.seed}*" if is_other_code(job.record, job.cfg) else str(job.seed)
+            f"{job.seed}*" if is_other_code(job.record, job.request.run) else str(job.seed)
             for job in jobs
             if job not in missing
         ]
-        off = settle.mismatch(cfg)
+        off = jobs[0].request.mismatch
         lines.append(
             [
                 row.name,
-                str(cfg.ffn.d_ff),
-                f"{off:+.2%}" + (" (!)" if abs(off) > settle.MISMATCH_WARNING else ""),
-                f"{counts.params(cfg):,}",
+                str(run.ffn.d_ff),
+                f"{off:+.2%}" + (" (!)" if abs(off) > MISMATCH_WARNING else ""),
+                f"{counts.params(run):,}",
                 " ".join(there) or "-",
                 # A row that tests the same runs in another way trains nothing itself.
                 " ".join(str(job.seed) for job in missing if job in plan.runs) or "-",
-                f"{counts.flops_per_token(cfg) / 1e3:,.0f}",
-                str(counts.kv_per_token(cfg)),
+                f"{counts.flops_per_token(run) / 1e3:,.0f}",
+                str(counts.kv_per_token(run)),
             ]
         )
     return Table.of_text(plan.title, headings, lines)

@@ -13,7 +13,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 
-from lecture04.config import Design, Sweep
+from lecture04.config import Design, Table
 from lecture04.config.messages import UserError, explain
 from lecture04.config.overrides import complaint, family_of
 
@@ -106,7 +106,7 @@ def plain_rows(ask: Asked, is_group: IsGroup) -> list[Row]:
     ]
 
 
-def file_rows(sweep: Sweep, ask: Asked, is_group: IsGroup) -> list[Row]:
+def file_rows(sweep: Table, ask: Asked, is_group: IsGroup) -> list[Row]:
     """The rows of a sweep file. In a path a row adds to those before it; in a star it stands for itself.
 
     In a grid every row stands in every slice, as `SLICE: ROW`; what it sets wins over what the slice sets.
@@ -174,7 +174,7 @@ def _parse(where: str, lines: Iterable[str]) -> Lines:
     return parsed
 
 
-def title(sweep: Sweep, ask: Asked) -> str:
+def title(sweep: Table, ask: Asked) -> str:
     """What the table is about, in one line: the file's own title, or what was typed."""
     typed = [*(f"{key}={','.join(values)}" for key, values in ask.axes.items()), *ask.settings]
     if not sweep.name:
@@ -182,7 +182,7 @@ def title(sweep: Sweep, ask: Asked) -> str:
     return " ".join([f"{sweep.title or sweep.name}:", *typed]) if typed else sweep.title or sweep.name
 
 
-def table_name(sweep: Sweep, ask: Asked, rows: Sequence[Row]) -> str:
+def table_name(sweep: Table, ask: Asked, rows: Sequence[Row]) -> str:
     """The folder that keeps the table: the sweep file's name, marked where more than the seeds was changed."""
     if sweep.name and not ask.settings:
         return sweep.name

@@ -10,7 +10,7 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from lecture04.data.batches import IGNORE, Batch
+from lecture04.data.types import IGNORE, Batch
 from lecture04.nn.model import LanguageModel
 
 

@@ -1,4 +1,4 @@
-"""A model's parameters on disk: safetensors, by the names of the parameters."""
+"""A run's parameters on disk: safetensors, under the names of the parameters."""
 
 import logging
 from pathlib import Path
@@ -21,10 +21,10 @@ def save(model: LanguageModel, folder: Path) -> None:
     part.replace(folder / NAME)
 
 
-def load_sound(cfg: config.Root, folder: Path) -> LanguageModel | None:
-    """As `load`; a file that is torn is set aside under another name and said, and counts as none."""
+def load_sound(c: config.Architecture, folder: Path) -> LanguageModel | None:
+    """As `load`; a file that is torn is renamed and said, and counts as none."""
     try:
-        return load(cfg, folder)
+        return load(c, folder)
     except FileNotFoundError:
         return None
     except SafetensorError as e:
@@ -34,8 +34,8 @@ def load_sound(cfg: config.Root, folder: Path) -> LanguageModel | None:
         return None
 
 
-def load(cfg: config.Root, folder: Path) -> LanguageModel:
-    """The model of a settled config with the parameters kept in a folder. Every parameter must be there, no other."""
-    model = LanguageModel(cfg)
+def load(c: config.Architecture, folder: Path) -> LanguageModel:
+    """The model with the parameters kept in a folder. Every parameter must be there, no other."""
+    model = LanguageModel(c)
     model.load_state_dict(load_file(folder / NAME))
     return model

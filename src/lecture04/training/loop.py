@@ -9,15 +9,15 @@ import torch
 import torch.nn.functional as F
 
 from lecture04 import config
-from lecture04.config.registry import lookup
-from lecture04.config.resolve import steps_per_epoch
-from lecture04.data.batches import Batch
-from lecture04.data.corpus import Corpus
+from lecture04.data.types import Batch, Corpus
 from lecture04.nn.model import LanguageModel
 from lecture04.training.evaluate import mean_nll, ppl
-from lecture04.training.optim import lr_factor
+from lecture04.training.optim import OPTIMISERS, lr_factor
 
 Row = dict[str, float]
+
+CHECK_EVERY = 50
+"""Steps between two looks at whether the loss is still a number."""
 
 
 @dataclass(frozen=True)
@@ -39,46 +39,50 @@ def batch_loss(model: LanguageModel, batch: Batch) -> torch.Tensor:
 def train(
     model: LanguageModel,
     corpus: Corpus,
-    cfg: config.Root,
+    run: config.Run,
     *,
     log: Callable[[Row], None],
     tick: Callable[[int, Row], None],
+    log_every: int = CHECK_EVERY,
 ) -> Outcome:
-    """Train a model in place for a settled config's number of steps; stop where a logged loss is not finite.
+    """Train a model in place for a run's number of steps; stop where the loss is not finite.
 
     `log` gets a row each `log_every` steps (train/loss: the mean over them) and one with val/nll each epoch and at the
     end. `tick` gets every step done and the last row. `seconds` are those of training alone, validation apart.
-    Without a step the model is only validated.
+    Without a step the model is only validated. How often is logged changes nothing of the result.
     """
-    n_steps = cfg.trainer.steps
-    assert n_steps is not None, "settle the config first"
-    optimiser = lookup("optim", cfg.optim.name)(cfg.optim, model)
-    batches = corpus.layout.training(corpus.train, seed=cfg.seed, batch_size=cfg.trainer.batch_size)
-    tokens, seconds, row, losses, val_nll = 0, 0.0, Row(), list[torch.Tensor](), math.nan
-    epoch = steps_per_epoch(cfg)
+    n_steps, epoch = run.trainer.steps, run.steps_per_epoch
+    optimiser = OPTIMISERS.lookup(run.optim.name)(run.optim, model)
+    batches = corpus.layout.training(corpus.train, seed=run.seed, batch_size=run.trainer.batch_size)
+    tokens, seconds, row, val_nll = 0, 0.0, Row(), math.nan
+    logged, checked = list[torch.Tensor](), list[torch.Tensor]()
     started = time.perf_counter()
     for step in range(1, n_steps + 1):
         batch = next(batches)
-        lr = cfg.optim.lr * lr_factor(cfg.optim, step - 1, n_steps)
+        lr = run.optim.lr * lr_factor(run.optim, step - 1, n_steps)
         for group in optimiser.param_groups:
             group["lr"] = lr
         optimiser.zero_grad()
         loss = batch_loss(model, batch)
         loss.backward()
         grad_norm = torch.nn.utils.get_total_norm([p.grad for p in model.parameters() if p.grad is not None])
-        if cfg.optim.clip is not None:
-            torch.nn.utils.clip_grads_with_norm_(model.parameters(), cfg.optim.clip, grad_norm)
+        if run.optim.clip is not None:
+            torch.nn.utils.clip_grads_with_norm_(model.parameters(), run.optim.clip, grad_norm)
         optimiser.step()
-        losses.append(loss.detach())
+        logged.append(loss.detach())
+        checked.append(loss.detach())
         tokens += batch.n_predicted
         last = step == n_steps
-        if step % cfg.trainer.log_every == 0 or last:
-            row = {"step": step, "train/loss": torch.stack(losses).mean().item(), "train/grad_norm": grad_norm.item()}
-            losses.clear()
+        if step % log_every == 0 or last:
+            row = {"step": step, "train/loss": torch.stack(logged).mean().item(), "train/grad_norm": grad_norm.item()}
+            logged.clear()
             log(row | {"lr": lr, "tokens": tokens})
-            if not math.isfinite(row["train/loss"]):
+        if step % CHECK_EVERY == 0 or last:
+            mean = torch.stack(checked).mean().item()
+            checked.clear()
+            if not math.isfinite(mean):
                 seconds += time.perf_counter() - started
-                return Outcome(f"the loss is {row['train/loss']} by step {step}", step, tokens, seconds)
+                return Outcome(f"the loss is {mean} by step {step}", step, tokens, seconds)
         if step % epoch == 0 or last:
             seconds += time.perf_counter() - started
             val_nll = mean_nll(model, corpus.val, corpus.layout)
@@ -89,7 +93,7 @@ def train(
     if n_steps == 0:
         val_nll = mean_nll(model, corpus.val, corpus.layout)
         log({"step": 0, "epoch": 0.0, "val/nll": val_nll, "val/ppl": ppl(val_nll)})
-    return Outcome(_collapse(val_nll, corpus, cfg.trainer.diverged_margin), n_steps, tokens, seconds)
+    return Outcome(_collapse(val_nll, corpus, run.trainer.diverged_margin), n_steps, tokens, seconds)
 
 
 def _collapse(val_nll: float, corpus: Corpus, margin: float) -> str | None:

@@ -1,14 +1,23 @@
 """Optimisers and the learning rate's course."""
 
 import math
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import nn
 
 from lecture04 import config
 from lecture04.config import Schedule
-from lecture04.config.registry import register
+from lecture04.config.registry import Family, register
+
+
+class MakeOptimiser(Protocol):
+    """An optimiser of a model's parameters."""
+
+    def __call__(self, options: Any, model: nn.Module) -> torch.optim.Optimizer: ...
+
+
+OPTIMISERS: Family[MakeOptimiser] = Family("optim")
 
 
 def decays(name: str) -> bool:
@@ -29,7 +38,7 @@ def decay_groups(model: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
     ]
 
 
-@register("optim", "adamw")
+@register("optim", "adamw", options=config.AdamW)
 def adamw(options: config.AdamW, model: nn.Module) -> torch.optim.Optimizer:
     """Adam with decoupled weight decay (Kingma & Ba 2015; Loshchilov & Hutter 2019), torch's fused kernel."""
     return torch.optim.AdamW(
@@ -41,7 +50,7 @@ def adamw(options: config.AdamW, model: nn.Module) -> torch.optim.Optimizer:
     )
 
 
-@register("optim", "sgd")
+@register("optim", "sgd", options=config.SGD)
 def sgd(options: config.SGD, model: nn.Module) -> torch.optim.Optimizer:
     """Stochastic gradient descent with momentum (Polyak 1964), or Nesterov's (`optim.nesterov`)."""
     return torch.optim.SGD(

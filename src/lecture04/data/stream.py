@@ -1,34 +1,33 @@
-"""Documents end to end as one stream, cut into blocks: as large models are trained, and for testing at any length.
+"""Documents concatenated to one stream, cut into blocks: as large models are trained, and for testing at any length.
 
     <eos> the cat rests . <eos> her hen waters ... <eos>
 
-<bos> is left out: <eos> stands between documents, and one before the first, so that every word is predicted once. A
-block is one sequence with positions 0 .. length - 1; it looks across documents, and mostly begins inside one.
+A document's first token (<bos>) is left out: its last (<eos>) stands between documents, and one before the first, so
+that every other token is predicted once. A block is one sequence with positions 0 .. length - 1; it looks across
+documents, and mostly begins inside one.
 
 Shapes: B blocks, T tokens of a block.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import torch
 
 from lecture04 import config
 from lecture04.config.registry import register
-from lecture04.data import datasets
-from lecture04.data.batches import IGNORE, Batch, order
-from lecture04.data.corpus import Corpus, Split
+from lecture04.data.documents import order
+from lecture04.data.types import IGNORE, Batch, Split
 
 TOKENS_EVALUATED = 8192  # at a time
 
 
-@dataclass(frozen=True)
+@register("layout", "stream", options=config.Stream)
 class Blocks:
-    """Blocks of `length` tokens; a batch counts blocks."""
+    """Documents end to end, cut into blocks of layout.length tokens; a batch counts blocks."""
 
-    length: int
+    def __init__(self, options: config.Layout) -> None:
+        self.length = options.length
 
     def training(self, split: Split, *, seed: int, batch_size: int) -> Iterator[Batch]:
         """The documents in the order of a seed and epoch, cut anew in each; what is left at an epoch's end is dropped.
@@ -41,7 +40,7 @@ class Blocks:
             n_blocks = len(source) // self.length
             if not n_blocks:
                 raise ValueError(
-                    f"data.max_len={self.length}: the {split.n_docs} training documents have {len(source)} tokens."
+                    f"layout.length={self.length}: the {split.n_docs} training documents have {len(source)} tokens."
                 )
             blocks = source[: n_blocks * self.length].reshape(n_blocks, self.length)
             before = np.concatenate([[-1], source[:-1]])[: n_blocks * self.length].reshape(n_blocks, self.length)
@@ -61,9 +60,13 @@ class Blocks:
         for start in range(0, len(padded), n_blocks):
             yield make_batch(split, padded[start : start + n_blocks], before[start : start + n_blocks])
 
+    def position(self, split: Split) -> np.ndarray:
+        """Each token's place in its block."""
+        return np.arange(split.n_predicted) % self.length
+
 
 def stream(split: Split, documents: np.ndarray) -> np.ndarray:
-    """The places in the split's flat arrays of these documents' tokens, in order, without <bos>."""
+    """The places in the split's flat arrays of these documents' tokens, in order, without their first."""
     lengths = split.offsets[documents + 1] - split.offsets[documents] - 1
     ends = np.cumsum(lengths)
     return np.repeat(split.offsets[documents] + 1 - (ends - lengths), lengths) + np.arange(ends[-1])
@@ -72,8 +75,8 @@ def stream(split: Split, documents: np.ndarray) -> np.ndarray:
 def make_batch(split: Split, source_BT: np.ndarray, before_BT: np.ndarray) -> Batch:
     """The batch that predicts the tokens at `source` from those at `before`, the tokens in front of them.
 
-    Both are places in the split's flat arrays, -1 for padding; what stands in front of the stream is <eos>, as at the
-    end of any document.
+    Both are places in the split's flat arrays, -1 for padding; what stands in front of the stream is what ends the
+    first document.
     """
     eos = split.tokens[split.offsets[1] - 1]
     real = source_BT >= 0
@@ -85,9 +88,3 @@ def make_batch(split: Split, source_BT: np.ndarray, before_BT: np.ndarray) -> Ba
         source_BT=torch.from_numpy(source_BT),
         n_predicted=int(real.sum()),
     )
-
-
-@register("data", "garden_packed")
-def garden_packed(options: config.GardenPacked, folder: Path) -> Corpus:
-    """The Garden World's documents end to end, cut into blocks of data.max_len tokens."""
-    return replace(datasets.garden(options, folder), layout=Blocks(options.max_len))

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lecture04.data.grammar import Belief, Grammar, Rule, Symbol, Terminal
+from lecture04.data.garden.grammar import Belief, Grammar, Rule, Symbol, Terminal
 
 MAX_LENGTH = 64
 """The most tokens that a document has after <bos>, <eos> counted."""

@@ -1,7 +1,7 @@
-"""Documents to batches: a random order of one's own, and rows packed so full that little padding is paid for.
+"""Whole documents in rows that hold several, bin-packed so full that little padding is paid for; the order of a seed.
 
 A third of a plain batch of documents of differing length is padding. Here the documents of a batch are laid end to end
-in rows of `max_len` tokens; positions start again with each document and attention stays inside it, so the result is
+in rows of `length` tokens; positions start again with each document and attention stays inside it, so the result is
 that of the plain batch. Which documents make a batch depends on the seed and the epoch alone.
 
 Shapes: B rows, T tokens in the longest row.
@@ -9,59 +9,32 @@ Shapes: B rows, T tokens in the longest row.
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from lecture04.data.corpus import Split
-
-PAD, IGNORE = 0, -100  # IGNORE is cross_entropy's own default
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Rows of tokens. At padding, `targets` is IGNORE and `document` -1; `source` is the target's place in the split's
-    flat arrays (or -1), for whatever else is known of that token.
-
-    Where `pos` and `document` are None each row is one sequence, whatever documents it is cut from.
-    """
-
-    tokens_BT: Tensor
-    targets_BT: Tensor
-    pos_BT: Tensor | None
-    document_BT: Tensor | None
-    source_BT: Tensor
-    n_predicted: int
+from lecture04 import config
+from lecture04.config.registry import register
+from lecture04.data.types import IGNORE, PAD, Batch, Split
 
 
-class Layout(Protocol):
-    """How documents become batches; a corpus has one (`Corpus.layout`)."""
-
-    def training(self, split: Split, *, seed: int, batch_size: int) -> Iterator[Batch]:
-        """Batches in the order of a seed, epoch after epoch without end."""
-        ...
-
-    def evaluation(self, split: Split) -> Iterator[Batch]:
-        """Every predicted token once, in the split's order."""
-        ...
-
-
-@dataclass(frozen=True)
+@register("layout", "documents", options=config.Layout)
 class Documents:
-    """Whole documents in rows of at most `max_len` tokens; a batch counts documents."""
+    """Whole documents, one after the other in rows of at most layout.length tokens; a batch counts documents."""
 
-    max_len: int
+    def __init__(self, options: config.Layout) -> None:
+        self.length = options.length
 
     def training(self, split: Split, *, seed: int, batch_size: int) -> Iterator[Batch]:
         """See `training_batches`."""
-        return training_batches(split, seed=seed, batch_size=batch_size, max_len=self.max_len)
+        return training_batches(split, seed=seed, batch_size=batch_size, length=self.length)
 
     def evaluation(self, split: Split) -> Iterator[Batch]:
         """See `evaluation_batches`."""
-        return evaluation_batches(split, max_len=self.max_len)
+        return evaluation_batches(split, length=self.length)
+
+    def position(self, split: Split) -> None:
+        """Rows are documents."""
 
 
 def pack(lengths: np.ndarray, capacity: int) -> list[list[int]]:
@@ -74,7 +47,7 @@ def pack(lengths: np.ndarray, capacity: int) -> list[list[int]]:
     for i in np.argsort(-lengths, kind="stable").tolist():
         length = int(lengths[i])
         if length > capacity:
-            raise ValueError(f"data.max_len={capacity}: document {i} has {length} tokens to predict.")
+            raise ValueError(f"layout.length={capacity}: document {i} has {length} tokens to predict.")
         fits = [(left, row) for row, left in enumerate(free) if left >= length]
         if fits:
             _, row = min(fits)
@@ -86,11 +59,11 @@ def pack(lengths: np.ndarray, capacity: int) -> list[list[int]]:
     return rows
 
 
-def make_batch(split: Split, documents: np.ndarray, max_len: int) -> Batch:
+def make_batch(split: Split, documents: np.ndarray, length: int) -> Batch:
     """The batch of these documents: inputs are all tokens but the last of each, targets all but the first."""
     starts = split.offsets[documents]
     lengths = split.offsets[documents + 1] - starts - 1
-    rows = pack(lengths, max_len)
+    rows = pack(lengths, length)
     shape = len(rows), max(int(lengths[row].sum()) for row in rows)
     pos, source, document = np.zeros(shape, np.int64), np.full(shape, -1), np.full(shape, -1)
     for r, row in enumerate(rows):
@@ -118,17 +91,17 @@ def order(n_docs: int, *, seed: int, epoch: int) -> np.ndarray:
     return np.random.default_rng(int.from_bytes(digest[:8], "little")).permutation(n_docs)
 
 
-def training_batches(split: Split, *, seed: int, batch_size: int, max_len: int) -> Iterator[Batch]:
+def training_batches(split: Split, *, seed: int, batch_size: int, length: int) -> Iterator[Batch]:
     """Batches of `batch_size` documents, epoch after epoch without end; an epoch's last batch may be smaller."""
     epoch = 0
     while True:
         documents = order(split.n_docs, seed=seed, epoch=epoch)
         for start in range(0, split.n_docs, batch_size):
-            yield make_batch(split, documents[start : start + batch_size], max_len)
+            yield make_batch(split, documents[start : start + batch_size], length)
         epoch += 1
 
 
-def evaluation_batches(split: Split, *, max_len: int, n_docs: int = 128) -> Iterator[Batch]:
+def evaluation_batches(split: Split, *, length: int, n_docs: int = 128) -> Iterator[Batch]:
     """Every document once, in the split's order."""
     for start in range(0, split.n_docs, n_docs):
-        yield make_batch(split, np.arange(start, min(start + n_docs, split.n_docs)), max_len)
+        yield make_batch(split, np.arange(start, min(start + n_docs, split.n_docs)), length)

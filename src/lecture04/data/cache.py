@@ -1,0 +1,71 @@
+"""Arrays that are made once: kept on disk with a checksum, loaded in milliseconds."""
+
+import hashlib
+import json
+import logging
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+from filelock import FileLock
+
+log = logging.getLogger(__name__)
+
+Arrays = dict[str, np.ndarray]
+
+
+def cached(folder: Path, name: str, settings: Mapping[str, object], make: Callable[[], Arrays]) -> Arrays:
+    """The arrays that `make` gives, made on first use and kept in `folder`.
+
+    The file's name carries a hash of the settings, which should say all that the arrays depend on, code included. A file
+    that is torn or altered is renamed with a warning, and made again; processes that want the same arrays at once wait
+    for the one that makes them.
+    """
+    key = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
+    path = Path(folder) / f"{name}-{key}.npz"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(path.with_suffix(".lock")):
+        arrays = _read(path)
+        if arrays is None:
+            arrays = make()
+            _write(path, arrays)
+    return arrays
+
+
+def _read(path: Path) -> Arrays | None:
+    """The arrays of a sound file; None where there is none, or where it was not sound and has been renamed."""
+    if not path.exists():
+        return None
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        if str(arrays.pop("sha256")) == _checksum(arrays):
+            return arrays
+        problem = "its checksum does not match"
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
+        problem = f"it cannot be read ({error})"
+    aside = path.with_suffix(".damaged")
+    path.replace(aside)
+    log.warning("%s is damaged, %s: set aside as %s and made again", path, problem, aside.name)
+    return None
+
+
+def _write(path: Path, arrays: Arrays) -> None:
+    # Renamed into place when it is whole: whoever reads without the lock sees the old file, the new one or none.
+    part = path.with_suffix(f".{os.getpid()}.tmp")
+    try:
+        with part.open("wb") as file:
+            np.savez(file, **arrays, sha256=np.array(_checksum(arrays)))  # pyright: ignore[reportArgumentType]
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _checksum(arrays: Arrays) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        digest.update(f"{name} {arrays[name].dtype.str} {arrays[name].shape}".encode())
+        digest.update(np.ascontiguousarray(arrays[name]).tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,1 @@
+"""The Garden World: a synthetic language whose true distribution is known."""

@@ -1,0 +1,103 @@
+"""`data=garden`: the Garden World's documents as arrays, what is known of each token, and pronoun accuracy.
+
+Facts of a token, beside the true `log_prob`:
+
+    subject_distance   int16; at a possessive pronoun, how many tokens back the head noun of its subject stands, and 0 at
+                       any other token
+    given              int16; the id of the word that the token was drawn for (a verb for its subject, an object for its
+                       verb), -1 where there is none; by the derivation that made the document, one of several perhaps
+"""
+
+import ast
+import hashlib
+import math
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from torch import Tensor
+
+from lecture04 import config
+from lecture04.config.code import statements
+from lecture04.config.registry import register
+from lecture04.data.cache import Arrays, cached
+from lecture04.data.garden import grammar, world
+from lecture04.data.types import Split, Splits
+
+SEEDS = {"train": 1, "val": 2, "test": 3}
+FACTS = ("log_prob", "subject_distance", "given")
+
+
+@register("data", "garden", options=config.Garden)
+def garden(options: config.Garden, cache: Path) -> Splits:
+    """The Garden World: a synthetic language whose true distribution is known (people, animals and plants).
+
+    A larger split begins with the documents of a smaller one.
+    """
+    sizes = {"train": options.n_train, "val": options.n_val, "test": options.n_test}
+    settings = {"sizes": sizes, "world_seed": options.world_seed, "seeds": SEEDS, "code": _code_hash()}
+    arrays = cached(cache, "garden", settings, lambda: _make(sizes, options.world_seed))
+    splits = {
+        name: Split(
+            arrays[f"{name}.tokens"], arrays[f"{name}.offsets"], {fact: arrays[f"{name}.{fact}"] for fact in FACTS}
+        )
+        for name in sizes
+    }
+    return Splits(**splits, vocab_size=len(world.VOCAB), words=world.VOCAB, measures=(PronounAccuracy,))
+
+
+def _make(sizes: dict[str, int], world_seed: int) -> Arrays:
+    arrays = Arrays()
+    for name, n_docs in sizes.items():
+        language, rng = world.Garden(world_seed), np.random.default_rng([SEEDS[name], world_seed])
+        documents = [language.sample(rng) for _ in range(n_docs)]
+        bos = world.TOKEN_ID[world.BOS]
+        arrays |= {
+            f"{name}.tokens": np.array([t for doc in documents for t in (bos, *doc.tokens)], dtype=np.int16),
+            f"{name}.offsets": np.cumsum([0, *(1 + len(doc.tokens) for doc in documents)], dtype=np.int64),
+            f"{name}.log_prob": np.concatenate([part for doc in documents for part in ([0.0], doc.log_prob)]),
+            f"{name}.subject_distance": np.array(
+                [d for doc in documents for d in (0, *doc.subject_distance)], dtype=np.int16
+            ),
+            f"{name}.given": np.array([g for doc in documents for g in (-1, *doc.given)], dtype=np.int16),
+        }
+    return arrays
+
+
+@cache
+def _code_hash() -> str:
+    """A hash of the code that makes documents; comments, docstrings and layout do not count."""
+    files = [Path(str(module.__file__)) for module in (grammar, world)]
+    return hashlib.sha256(
+        "\n".join(ast.unparse(node) for file in files for node in statements(file)).encode()
+    ).hexdigest()
+
+
+class PronounAccuracy:
+    """How often the right one of the possessive pronouns ranks first among them, and at how many places.
+
+    The places are pronouns whose subject stands more than `eval.window` tokens back. NaN where there are none, or where
+    the model's outputs are not numbers.
+    """
+
+    def __init__(self, split: Split, evaluation: config.Evaluation) -> None:
+        distance = split.facts["subject_distance"]
+        self.tokens, self.is_place = split.tokens, distance > evaluation.window
+        self.choices = np.unique(split.tokens[distance > 0])
+        self.n_right, self.is_finite = 0, True
+
+    def add(self, logits_NV: Tensor, place_N: np.ndarray) -> None:
+        """Count the places among these tokens."""
+        here = self.is_place[place_N]
+        logits = logits_NV.numpy()[here]
+        if not len(logits):
+            return
+        self.is_finite = self.is_finite and bool(np.isfinite(logits).all())
+        guessed = self.choices[logits[:, self.choices].argmax(axis=1)]
+        self.n_right += int((guessed == self.tokens[place_N[here]]).sum())
+
+    def metrics(self) -> dict[str, float]:
+        """The share of right ones, and the number of places."""
+        n = int(self.is_place.sum())
+        accuracy = self.n_right / n if n and self.is_finite else math.nan
+        return {"pronouns/accuracy": accuracy, "pronouns/n": n}

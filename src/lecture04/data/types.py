@@ -1,0 +1,172 @@
+"""What a source of data gives and what a layout makes of it: splits, corpora, batches, and what is measured of them.
+
+Shapes: B rows, T tokens in the longest row, N tokens, V vocabulary.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from torch import Tensor
+
+from lecture04 import config
+from lecture04.config.registry import Family
+
+PAD, IGNORE = 0, -100  # IGNORE is cross_entropy's own default
+SPLITS = ("train", "val", "test")
+
+
+@dataclass(frozen=True)
+class Split:
+    """Documents end to end; document i is `tokens[offsets[i]:offsets[i + 1]]`, and its first token is not predicted.
+
+    Attributes:
+        tokens: any integer type [n_tokens], token ids.
+        offsets: int64 [n_docs + 1].
+        facts: {name: [n_tokens]}, what the source knows of each token. `log_prob`, where it is there, is the true
+            log p(token | prefix) in nats, 0 at a document's first token; without it there is no excess.
+    """
+
+    tokens: np.ndarray
+    offsets: np.ndarray
+    facts: Mapping[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
+
+    @property
+    def n_docs(self) -> int:
+        """How many documents there are."""
+        return len(self.offsets) - 1
+
+    @property
+    def n_predicted(self) -> int:
+        """The tokens that a model predicts: all but the first of each document."""
+        return len(self.tokens) - self.n_docs
+
+    @property
+    def predicted(self) -> np.ndarray:
+        """bool [n_tokens], False at the first token of each document."""
+        mask = np.ones(len(self.tokens), dtype=bool)
+        mask[self.offsets[:-1]] = False
+        return mask
+
+    def first(self, n_docs: int) -> "Split":
+        """Its first documents alone; all where there are no more."""
+        offsets = self.offsets[: n_docs + 1]
+        end = offsets[-1]
+        return Split(self.tokens[:end], offsets, {name: fact[:end] for name, fact in self.facts.items()})
+
+
+class Measure(Protocol):
+    """What is measured on the test split beside the NLL. It sees each batch once, so that no memory grows with N x V."""
+
+    def add(self, logits_NV: Tensor, place_N: np.ndarray) -> None:
+        """The logits at predicted tokens, and the tokens' places in the split's flat arrays."""
+        ...
+
+    def metrics(self) -> dict[str, float]:
+        """The figures by name; each is declared in records/metrics.py, or by the file that brings the measure."""
+        ...
+
+
+MakeMeasure = Callable[[Split, config.Evaluation], Measure]
+
+
+@dataclass(frozen=True)
+class Splits:
+    """What a source prepares: training, validation and test documents, and what is measured of them by itself.
+
+    `words` are the tokens as text, where each is one.
+    """
+
+    train: Split
+    val: Split
+    test: Split
+    vocab_size: int
+    words: tuple[str, ...] = ()
+    measures: tuple[MakeMeasure, ...] = ()
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows of tokens. At padding, `targets` is IGNORE and `document` -1; `source` is the target's place in the split's
+    flat arrays (or -1), for whatever else is known of that token.
+
+    Where `pos` and `document` are None each row is one sequence, whatever documents it is cut from.
+    """
+
+    tokens_BT: Tensor
+    targets_BT: Tensor
+    pos_BT: Tensor | None
+    document_BT: Tensor | None
+    source_BT: Tensor
+    n_predicted: int
+
+
+class Layout(Protocol):
+    """How documents become batches."""
+
+    def training(self, split: Split, *, seed: int, batch_size: int) -> Iterator[Batch]:
+        """Batches in the order of a seed, epoch after epoch without end."""
+        ...
+
+    def evaluation(self, split: Split) -> Iterator[Batch]:
+        """Every predicted token once, in the split's order."""
+        ...
+
+    def position(self, split: Split) -> np.ndarray | None:
+        """The position in its row of each token of an evaluation, in their order; None where rows are documents."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Corpus(Splits):
+    """The documents of a source in a layout."""
+
+    layout: Layout
+
+    @property
+    def has_truth(self) -> bool:
+        """Whether the true distribution is known, so that there is an excess."""
+        return "log_prob" in self.test.facts
+
+    def true_nll(self, split: str) -> float:
+        """The entropy rate on a split: mean -log p of the true distribution, in nats per predicted token."""
+        chosen = self._split(split)
+        return float(-chosen.facts["log_prob"].sum() / chosen.n_predicted)
+
+    def unigram_nll(self, split: str) -> float:
+        """Nats per predicted token of the training set's token frequencies, with one added to every token's count."""
+        counts = np.bincount(self.train.tokens[self.train.predicted], minlength=self.vocab_size) + 1
+        chosen = self._split(split)
+        return float(-np.log(counts / counts.sum())[chosen.tokens[chosen.predicted]].mean())
+
+    def _split(self, name: str) -> Split:
+        if name not in SPLITS:
+            raise ValueError(f"split is {name!r}, must be one of {', '.join(SPLITS)}")
+        return getattr(self, name)
+
+
+class Prepare(Protocol):
+    """A source: options and the folder that keeps what is made once -> its splits."""
+
+    def __call__(self, options: Any, cache: Path) -> Splits: ...
+
+
+class MakeLayout(Protocol):
+    """A layout of these options."""
+
+    def __call__(self, options: Any) -> Layout: ...
+
+
+SOURCES: Family[Prepare] = Family("data")
+LAYOUTS: Family[MakeLayout] = Family("layout")
+
+
+def load(run: config.Run, outputs: str | Path) -> Corpus:
+    """The corpus of a run; made on first use and kept under OUTPUTS/data. Raises ValueError where it is another's."""
+    made = SOURCES.lookup(run.data.name)(run.data, Path(outputs) / "data")
+    if made.vocab_size != run.vocab_size:
+        raise ValueError(f"data={run.data.name} has {made.vocab_size} tokens, and the model {run.vocab_size}.")
+    layout = LAYOUTS.lookup(run.layout.name)(run.layout)
+    return Corpus(**{f.name: getattr(made, f.name) for f in fields(Splits)}, layout=layout)
