@@ -388,3 +388,20 @@ def test_a_root_that_is_not_there_is_said(written):
         code_of(written({"nn/ffn.py": FFN}), [("lecture04.nn.ffn", "Missing")])
     with pytest.raises(ValueError, match=r"lecture04\.nothing: no module"):
         code_of(written({}), [("lecture04.nothing", "x")])
+
+
+def test_what_is_measured_belongs_to_the_evaluation_alone(written):
+    source = "class Right:\n    gain = 1\ndef part(x):\n    return Splits(x, measures=(Right,))\n"
+
+    def both(source):
+        sources, roots = written({"part.py": source}), [("lecture04.part", "part")]
+        return code_of(sources, roots), code_of(sources, roots, measures=True)
+
+    run, evaluation = both(source)
+    for changed in (
+        source.replace("gain = 1", "gain = 2"),
+        "import math\n" + source.replace("Right,)", "Right, part)"),
+    ):
+        assert both(changed)[0] == run
+    assert both(source.replace("gain = 1", "gain = 2"))[1] != evaluation
+    assert both(source.replace("measures=(Right,)", "measures=()"))[1] != evaluation

@@ -5,15 +5,15 @@ import json
 import pytest
 
 from lecture04.records.explain import explain
-from lecture04.records.identity import written
+from lecture04.records.identity import recorded
 
 
 @pytest.fixture
-def folder(tmp_path, compose):
+def folder(tmp_path, asked):
     """`folder("a", {"config": {"seed": 3}})`: a run's folder with its identity, some of it changed."""
 
     def folder(name, changed=None, *overrides):
-        content = written(compose(*overrides))
+        content = recorded(asked(*overrides).run)
         for part, values in (changed or {}).items():
             content[part] |= values
         (tmp_path / name).mkdir()

@@ -56,9 +56,9 @@ class Sources(Modules):
                 for n in ast.walk(statement)
                 if isinstance(n, ast.ClassDef) and self.effects.reads_hints(module, n)
             }
-            module.cleaned[id(statement)] = Cleaner(
-                module.loggers, reads, lambda raised: self.effects.carries(module, raised)
-            ).clean(statement)
+            cleaner = Cleaner(module.loggers, reads, lambda raised: self.effects.carries(module, raised))
+            module.cleaned[id(statement)] = cleaner.clean(statement)
+            module.measured[id(statement)] = cleaner.measured
         return module.cleaned[id(statement)]
 
     def statements(self, definition: Definition) -> list[ast.stmt]:
@@ -91,6 +91,14 @@ class Sources(Modules):
                 files |= self.files_of(definition.file, line)
             self._targets[definition] = frozenset(found - {definition}), frozenset(files)
         return self._targets[definition]
+
+    def measured(self, definition: Definition) -> frozenset[Target]:
+        """What a definition leads to in an evaluation alone."""
+        module = self.module(definition.file)
+        statements = module.bound.get(definition.name, [])
+        expressions = [e for s in statements if self.cleaned(module, s) for e in module.measured[id(s)]]
+        uses = (use for e in expressions for use in uses_of(ast.Expr(e))[0])
+        return frozenset(target for use in uses for target in self.meant(definition.file, use))
 
     def digest(self, definition: Definition) -> str:
         """A hash of a definition's statements and of where the imported names in it come from; empty for no effects."""
@@ -130,14 +138,20 @@ class Sources(Modules):
                 continue
             led_to, imported = self.targets(target)
             waiting += led_to
+            if stops.measures:
+                waiting += self.measured(target)
             new_files += [target.file, *imported]
         return {d for d in found if isinstance(d, Definition)}, files
 
 
 class Stops:
-    """Where following ends: modules (`lecture04.records`, with all below) and names in them (`pkg.module:name`)."""
+    """Where following ends: modules (`lecture04.records`, with all below) and names in them (`pkg.module:name`).
 
-    def __init__(self, sources: Sources, stops: Iterable[str]) -> None:
+    What is measured of a trained model is followed with `measures` alone.
+    """
+
+    def __init__(self, sources: Sources, stops: Iterable[str], *, measures: bool = False) -> None:
+        self.measures = measures
         self.folders, self.definitions = set[Path](), set[Definition]()
         for stop in stops:
             dotted, _, name = stop.partition(":")

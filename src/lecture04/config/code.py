@@ -33,26 +33,34 @@ class Code:
         return self.digest
 
 
-def code(package: Path, roots: Iterable[Root], own: Iterable[Path] = (), stops: Iterable[str] = ()) -> Code:
+def code(
+    package: Path,
+    roots: Iterable[Root],
+    own: Iterable[Path] = (),
+    stops: Iterable[str] = (),
+    *,
+    measures: bool = False,
+) -> Code:
     """The code that these roots lead to; kept for the life of the process, in which Python's own modules stay too.
 
     `own` are the folders of parts from outside the package; `stops` name modules (with all below) and single names
-    (`package.module:name`) that are not followed.
+    (`package.module:name`) that are not followed. `measures`: what a source of data measures of a trained model is
+    followed too.
 
     Raises ValueError for a root that is not there.
     """
     folders = tuple(Path(folder).resolve() for folder in own)
-    return _kept(Path(package).resolve(), folders, frozenset(roots), frozenset(stops))
+    return _kept(Path(package).resolve(), folders, frozenset(roots), frozenset(stops), measures)
 
 
 @cache
-def _kept(package: Path, own: tuple[Path, ...], roots: frozenset[Root], stops: frozenset[str]) -> Code:
-    return code_of(closure.sources(package, own), roots, stops)
+def _kept(package: Path, own: tuple[Path, ...], roots: frozenset[Root], stops: frozenset[str], measures: bool) -> Code:
+    return code_of(closure.sources(package, own), roots, stops, measures=measures)
 
 
-def code_of(sources: Sources, roots: Iterable[Root], stops: Iterable[str] = ()) -> Code:
+def code_of(sources: Sources, roots: Iterable[Root], stops: Iterable[str] = (), *, measures: bool = False) -> Code:
     """As `code`, from sources that the caller keeps."""
-    found, _ = sources.reached(definitions_of(sources, roots), Stops(sources, stops))
+    found, _ = sources.reached(definitions_of(sources, roots), Stops(sources, stops, measures=measures))
     digests = {(d, sources.digest(d)) for d in found}
     named = {f"{sources.label(d.file)}::{d.name}": digest for d, digest in digests if digest}
     return Code(dict(sorted(named.items())))

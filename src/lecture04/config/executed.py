@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 # Keywords that are read by people alone, by the last name of what is called.
 TOLD = {"register": {"about"}, "Outcome": {"why"}}
+# What an evaluation alone executes, by the last name of what is called: a new measure makes no new run.
+MEASURED = {"Splits": {"measures"}, "Corpus": {"measures"}}
 LEVELS = {"debug", "info", "warning", "error", "exception", "critical", "log"}
 SAYING = {"abs", "float", "format", "int", "len", "list", "max", "min", "repr", "round", "sorted", "str", "sum", "type"}
 
@@ -78,9 +80,13 @@ class Cleaner(ast.NodeTransformer):
         self.loggers, self.fielded, self.carries = set(loggers), fielded, carries
         self.in_class = False  # of which annotations are kept
         self.parameters: list[set[str]] = []
+        self.measured: list[ast.expr] = []  # what was taken out because only an evaluation executes it
 
     def clean(self, statement: ast.stmt) -> ast.stmt:
-        """The statement itself, cleaned, or what stands in its place; `pass` where nothing is left."""
+        """The statement itself, cleaned, or what stands in its place; `pass` where nothing is left.
+
+        What it measures is in `measured` afterwards.
+        """
         return self.visit(statement) or ast.Pass()
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
@@ -160,8 +166,10 @@ class Cleaner(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        if told := TOLD.get(name):
-            node.keywords = [k for k in node.keywords if k.arg not in told]
+        measured = MEASURED.get(name, set[str]())
+        self.measured += [k.value for k in node.keywords if k.arg in measured]
+        left_out = TOLD.get(name, set[str]()) | measured
+        node.keywords = [k for k in node.keywords if k.arg not in left_out]
         return self.generic_visit(node)
 
 

@@ -86,6 +86,11 @@ class Module:
         """Statements as what they do, by the id of the original; filled by `Sources`."""
         return {}
 
+    @cached_property
+    def measured(self) -> dict[int, list[ast.expr]]:
+        """What an evaluation alone executes of a statement, by the same id."""
+        return {}
+
 
 class Modules:
     """The files of the package and of folders outside it, each parsed once.

@@ -1,8 +1,8 @@
 """When two runs are the same run: what goes into the parameters, hashed. No torch is imported.
 
 A run's identity covers its config, all of it, the versions of what computes, and the definitions that the run executes
-(see config/code.py): comments, docstrings, messages and parts that were not chosen do not count. An evaluation has a key
-of its own, so that a new metric retrains nothing.
+(see config/code.py): comments, docstrings, messages and parts that were not chosen do not count. An evaluation has a
+key of its own, so that a new metric retrains nothing.
 
 The processor is no part of it: bits differ from one type to another, results do not. It is written down (`recorded`).
 """
@@ -33,15 +33,16 @@ RUN = (
     ("lecture04.config.resolve", "mismatch"),  # a metric that is computed before the run
 )
 EVALUATION = (("lecture04.training.evaluate", "evaluate"), ("lecture04.training.activity", "activity"))
-# What a run calls and what changes none of its parameters, metrics and states: how it is kept, watched and evaluated.
-BESIDE_A_RUN = ("lecture04.records", "lecture04.training.evaluate:evaluate", "lecture04.training.memory")
+# What a run calls and what changes none of its parameters, metrics and states: it keeps, watches and evaluates them.
+HASHING = "lecture04.config.code"
+BESIDE_A_RUN = ("lecture04.records", "lecture04.training.evaluate:evaluate", "lecture04.training.memory", HASHING)
 # What reads the parameters that a run from a Hugging Face folder starts with; no other run executes it.
 FOLDERS = "lecture04.huggingface"
 COMPUTING = ("torch", "numpy")
 
 
 class Identity(NamedTuple):
-    """What makes a run the run that it is: its config (with the versions of what computes), and the code it executes."""
+    """What makes a run the run that it is: its config (with the versions of what computes), and its code."""
 
     config: str
     code: str
@@ -111,7 +112,7 @@ def begins(run: Run) -> tuple[list[Start], tuple[str, ...]]:
 def evaluation_code(run: Run, evaluation: Evaluation) -> Code:
     """The code that an evaluation of a run executes: what its source of data measures comes with the source."""
     roots = [*EVALUATION, _part("data", run.data.name), *_classes(evaluation)]
-    return code(PACKAGE, roots, own_folders(), BESIDE_A_RUN[:1])
+    return code(PACKAGE, roots, own_folders(), ("lecture04.records", HASHING), measures=True)
 
 
 def evaluation_key(run: Run, evaluation: Evaluation) -> str:
@@ -121,7 +122,7 @@ def evaluation_key(run: Run, evaluation: Evaluation) -> str:
 
 def _part(family: str, name: str) -> Start:
     part = entry(family, name)
-    return part.file, part.attribute
+    return part.module if part.ours else part.file, part.attribute
 
 
 def _classes(settings: object) -> Iterator[Start]:
