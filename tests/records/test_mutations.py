@@ -12,12 +12,13 @@ import ast
 import hashlib
 import json
 import os
+import pickle
 import random
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src/lecture04"
+TRAINS = ("nn/", "data/", "training/", "huggingface/")  # rooms that no config is made of
 SECONDS = 20  # that a mutant may take: the sound one takes one
 SAMPLE = 40
 SMALL = (
@@ -46,7 +48,7 @@ def asked(overrides: tuple[str, ...], outputs: str = "outputs") -> Any:
     return cli.resolved_settings(cli.composed([*overrides, f"paths.outputs={outputs}"]))
 
 
-def small_run(overrides: tuple[str, ...], outputs: str) -> tuple[str, str]:
+def small_run(request: Any) -> tuple[str, str]:
     """A small run's config as far as it is its identity, and its parameters, metrics and state, hashed."""
     from lecture04.config import sizes
     from lecture04.data import types as data
@@ -54,9 +56,8 @@ def small_run(overrides: tuple[str, ...], outputs: str) -> tuple[str, str]:
     from lecture04.training.loop import train
     from lecture04.training.start import begin
 
-    request = asked(overrides, outputs)
     run, rows = request.run, []
-    corpus = data.load(run, outputs)
+    corpus = data.load(run, request.session.outputs)
     model = begin(run, request.session)
     outcome = train(model, corpus, run, log=rows.append, tick=lambda step, row: None, log_every=2)
     counted = [sizes.params(run), sizes.flops_per_token(run), sizes.kv_per_token(run), request.mismatch]
@@ -76,12 +77,17 @@ def begins_of(overrides: tuple[str, ...]) -> tuple[list[Any], list[str]]:
 
 
 def serve(source: str, outputs: str) -> None:
-    """For each line [run, ...] on stdin one with {run: what small_run says}, made by a child; the sound ones first."""
+    """For each line [composes, run, ...] on stdin one with {run: what small_run says}, made by a child; first as it is.
+
+    Where `composes` is false the child takes what was composed here, since that is what takes longest.
+    """
     os.environ["OMP_NUM_THREADS"] = "1"
-    sys.dont_write_bytecode = True
     sys.path.insert(0, source)
-    # Once here, so that no child loads or warms up anything but the package.
-    print(json.dumps({name: small_run(overrides, outputs) for name, overrides in RUNS.items()}), flush=True)
+    # Once here, so that no child loads, compiles or warms up anything but what is changed.
+    requests = {name: asked(overrides, outputs) for name, overrides in RUNS.items()}
+    print(json.dumps({name: small_run(request) for name, request in requests.items()}), flush=True)
+    sys.dont_write_bytecode = True
+    pickled = {name: pickle.dumps(request) for name, request in requests.items()}
     for line in sys.stdin:
         reader, writer = os.pipe()
         if not (child := os.fork()):
@@ -91,8 +97,10 @@ def serve(source: str, outputs: str) -> None:
             for name in [name for name in sys.modules if name.partition(".")[0] == "lecture04"]:
                 del sys.modules[name]
             try:
-                for name in json.loads(line):
-                    os.write(writer, f"{name} {' '.join(small_run(RUNS[name], outputs))}\n".encode())
+                composes, *names = json.loads(line)
+                for name in names:
+                    request = asked(RUNS[name], outputs) if composes else pickle.loads(pickled[name])
+                    os.write(writer, f"{name} {' '.join(small_run(request))}\n".encode())
             finally:
                 os._exit(0)
         os.close(writer)
@@ -119,10 +127,13 @@ class Trainer:
         assert self.process.stdout
         return json.loads(self.process.stdout.readline())
 
-    def __call__(self, *runs: str) -> dict[str, list[str]]:
-        """{run: its config's identity and its digest} of those that came to an end; in order, up to the first crash."""
+    def __call__(self, runs: Iterable[str], *, composes: bool) -> dict[str, list[str]]:
+        """{run: its config's identity and its digest} of those that came to an end; in order, up to the first crash.
+
+        `composes`: the run's config is made anew, by the sources as they are now.
+        """
         assert self.process.stdin
-        self.process.stdin.write(json.dumps(runs) + "\n")
+        self.process.stdin.write(json.dumps([composes, *runs]) + "\n")
         self.process.stdin.flush()
         return self.sound()
 
@@ -199,7 +210,6 @@ class Workshop:
         shutil.copytree(PACKAGE, self.package, ignore=shutil.ignore_patterns("__pycache__"))
         for beside in ("conf", "sweeps"):
             shutil.copytree(ROOT / beside, folder / beside)
-        subprocess.run([sys.executable, "-m", "compileall", "-q", str(self.package)], check=True)
         self.trained = Trainer(folder / "src", folder / "outputs")
         self.begins = {name: begins_of(overrides) for name, overrides in RUNS.items()}
         self.sources = closure.Sources(self.package)
@@ -210,7 +220,8 @@ class Workshop:
         )
         self.files = sorted(files)
         self.sound = self.trained.sound()
-        assert self.trained(*RUNS) == self.sound, "a child makes the same of the same sources"
+        for composes in (True, False):
+            assert self.trained(RUNS, composes=composes) == self.sound, "a child makes the same of the same sources"
 
     def definitions(self, roots: list) -> list:
         from lecture04.config.code import definitions_of
@@ -228,26 +239,23 @@ class Workshop:
         label = file.relative_to(self.package).as_posix()
         source, said = mutant(original, which, label)
         cached = file.parent / "__pycache__" / f"{file.stem}.{sys.implementation.cache_tag}.pyc"
-        compiled = cached.read_bytes()
+        before, compiled = file.stat(), cached.read_bytes() if cached.exists() else b""
         try:
             file.write_text(source, encoding="utf-8")
-            cached.unlink()
+            cached.unlink(missing_ok=True)  # it may be of the same second and size
             kept = [name for name in runs if self.code(file, name) == self.codes[name]]
-            found = self.trained(*kept) if kept else {}
+            found = self.trained(kept, composes=not label.startswith(TRAINS)) if kept else {}
         finally:
             file.write_text(original, encoding="utf-8")
-            os.utime(file, ns=(os.stat(file).st_atime_ns, self.mtime(compiled)))
-            cached.write_bytes(compiled)
+            os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+            if compiled:
+                cached.write_bytes(compiled)
         differ = [
             name
             for name, (config, digest) in found.items()
             if config == self.sound[name][0] and digest != self.sound[name][1]
         ]
         return f"{label}, {said}", kept, differ
-
-    def mtime(self, compiled: bytes) -> int:
-        """The source's time that a compiled file carries, in ns."""
-        return int.from_bytes(compiled[8:12], "little") * 10**9
 
     def code(self, file: Path, name: str) -> str | None:
         """The digest of a run's code with one file changed; None where it is no longer to be found."""
@@ -285,7 +293,7 @@ FILES = [p.relative_to(PACKAGE).as_posix() for room in ROOMS for p in sorted((PA
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_every_mutant_of_a_file(workshop, name):
-    """All runs of all mutants, some seconds each: an hour for the whole closure on one core."""
+    """All runs of all mutants: half an hour for all files on one quiet core."""
     tried = [(file, which) for file, which in workshop.statements() if file == workshop.package / name]
     failed, kept = [], 0
     for file, which in tried:
