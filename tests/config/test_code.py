@@ -1,11 +1,12 @@
 """Which code a run executes: on small packages, each written for the one thing that it shows."""
 
+import ast
 import textwrap
 
 import pytest
 
 from lecture04.config.closure import Sources
-from lecture04.config.code import code_of
+from lecture04.config.code import code, code_of
 
 REGISTRY = "def register(family, name, **facts):\n    return lambda part: part\n"
 FFN = '''
@@ -168,6 +169,7 @@ HELPER = "def twice(x):\n    return 2 * x\ndef thrice(x):\n    return 3 * x\n"
         "from lecture04.nn.again import again\ndef part(x):\n    return again(x)",
         "from lecture04 import lazily\ndef part(x):\n    return lazily(x)",
         "import lecture04\ndef part(x):\n    return lecture04.lazily(x)",
+        "import lecture04\ndef part(x):\n    return lecture04.max(x)",
         "import lecture04.nn.ours as ours\ndef part(x):\n    return ours.Child().up(x)",
         (
             "try:\n    from lecture04.nn.helper import twice\nexcept ImportError:\n"
@@ -190,22 +192,22 @@ def test_a_name_is_followed_however_it_is_spelled(written, part):
         "    return getattr(import_module(LAZY[name]), name)\n"
     )
     files = {
-        "__init__.py": 'LAZY = {"lazily": "lecture04.nn.again"}\n' + init,
+        "__init__.py": 'LAZY = {"lazily": "lecture04.nn.again", "max": ".nn.again"}\n' + init,
         "nn/__init__.py": "",
         "nn/part.py": part,
-        "nn/again.py": "from lecture04.nn.helper import twice as again\nlazily = again\n",
+        "nn/again.py": "from lecture04.nn.helper import twice as again\nlazily = max = again\n",
         "nn/ours.py": (
             "from . import helper\nclass Base:\n    def up(self, x):\n"
             "        return helper.twice(x)\nclass Child(Base):\n    pass\n"
         ),
     }
 
-    def code(helper):
+    def hashed(helper):
         return code_of(written(files | {"nn/helper.py": helper}), [("lecture04.nn.part", "part")])
 
-    before = code(HELPER)
-    assert before != code(HELPER.replace("2 * x", "x + x"))
-    assert before == code(HELPER.replace("3 * x", "x + x + x"))
+    before = hashed(HELPER)
+    assert before != hashed(HELPER.replace("2 * x", "x + x"))
+    assert before == hashed(HELPER.replace("3 * x", "x + x + x"))
 
 
 @pytest.mark.parametrize(
@@ -215,13 +217,15 @@ def test_a_name_is_followed_however_it_is_spelled(written, part):
         "from lecture04.nn import helper\nm = helper\ndef part(x):\n    return m.twice(x)",
         "import importlib\ndef part(x):\n    return importlib.import_module('lecture04.nn.helper').twice(x)",
         "import lecture04.nn.helper as h\ndef part(x):\n    return dispatch([h], x)",
+        "from lecture04.nn import starred\ndef part(x):\n    return getattr(starred, x)(x)",
     ],
 )
 def test_a_module_as_a_value_brings_all_of_it(written, part):
-    def code(helper):
-        return code_of(written({"nn/part.py": part, "nn/helper.py": helper}), [("lecture04.nn.part", "part")])
+    def hashed(helper):
+        files = {"nn/part.py": part, "nn/helper.py": helper, "nn/starred.py": "from lecture04.nn.helper import *\n"}
+        return code_of(written(files), [("lecture04.nn.part", "part")])
 
-    assert code(HELPER) != code(HELPER.replace("3 * x", "x + x + x"))
+    assert hashed(HELPER) != hashed(HELPER.replace("3 * x", "x + x + x"))
 
 
 BASE = (
@@ -252,15 +256,15 @@ def test_a_users_part_brings_its_base_and_its_helpers(written, mine):
         "pack/inner.py": "from helper import Base\n",
     }
 
-    def code(base=BASE, **changed):
+    def hashed(base=BASE, **changed):
         sources = written({"nn/ffn.py": base}, own | changed)
         return code_of(sources, [(sources.own[0] / "mine.py", "Mine")])
 
-    before = code()
-    assert before != code(BASE.replace("2 * x", "3 * x"))
-    assert code() == before
+    before = hashed()
+    assert before != hashed(BASE.replace("2 * x", "3 * x"))
+    assert hashed() == before
     if "helper" in mine or "pack" in mine:
-        assert before != code(**{"helper.py": own["helper.py"].replace("gain = 1", "gain = 2")})
+        assert before != hashed(**{"helper.py": own["helper.py"].replace("gain = 1", "gain = 2")})
 
 
 def test_installed_packages_are_not_followed(written):
@@ -289,15 +293,15 @@ def test_what_an_imported_module_does_on_import_counts(written):
         "third.py": "import torch\ndef half():\n    return 2\n",
     }
 
-    def code(**changed):
+    def hashed(**changed):
         return code_of(written(files | {f"{k}.py": v for k, v in changed.items()}), [("lecture04.part", "part")])
 
-    before = code()
-    assert code(third=files["third.py"] + "torch.use(half())\n") != before
-    assert code(third=files["third.py"] + "if __name__ == '__main__':\n    torch.use(half())\n") == before
-    assert code(other=files["other.py"] + "Y = 2\n") == before
+    before = hashed()
+    assert hashed(third=files["third.py"] + "torch.use(half())\n") != before
+    assert hashed(third=files["third.py"] + "if __name__ == '__main__':\n    torch.use(half())\n") == before
+    assert hashed(other=files["other.py"] + "Y = 2\n") == before
     local = {"part": "def part(x):\n    import lecture04.other\n    return x\n"}
-    assert code(**local) != code(**local, third=files["third.py"] + "torch.use(half())\n")
+    assert hashed(**local) != hashed(**local, third=files["third.py"] + "torch.use(half())\n")
 
 
 OPTIONS = """
@@ -405,3 +409,14 @@ def test_what_is_measured_belongs_to_the_evaluation_alone(written):
         assert both(changed)[0] == run
     assert both(source.replace("gain = 1", "gain = 2"))[1] != evaluation
     assert both(source.replace("measures=(Right,)", "measures=()"))[1] != evaluation
+
+
+def test_a_sweep_parses_each_file_once(written, monkeypatch):
+    package = written({"nn/ffn.py": FFN}).package
+    parsed = []
+    monkeypatch.setattr(
+        ast, "parse", lambda *args, parse=ast.parse, **kwargs: parsed.append(1) or parse(*args, **kwargs)
+    )
+    found = {code(package, [("lecture04.nn.ffn", name)]).digest for name in ("ReLU", "ReLU2", "GELU") for _ in range(9)}
+    assert len(found) == 3
+    assert len(parsed) == 3, "the package's __init__, its registry and ffn.py"

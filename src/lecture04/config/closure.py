@@ -135,6 +135,7 @@ class Sources(Modules):
                     module = self.module(target.path)
                     waiting += [Definition(target.path, name) for name in module.bound]
                     waiting += [t for name in module.imports for t in self.resolve(target.path, name)]
+                    waiting += [Whole(path) for star in module.stars if (path := self.imported_file(target.path, star))]
                 continue
             led_to, imported = self.targets(target)
             waiting += led_to

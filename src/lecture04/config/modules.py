@@ -5,7 +5,6 @@ installed packages are not, and nothing is followed into them.
 """
 
 import ast
-import builtins
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -149,13 +148,19 @@ class Modules:
             self._modules[file] = Module(file)
         return self._modules[file]
 
-    def _imported_file(self, importing: Path, found: Import) -> Path | None:
+    def imported_file(self, importing: Path, found: Import) -> Path | None:
+        """The module that an import statement names, where it is ours."""
         if not found.level:
             return self.locate(found.module)
         return self.locate(found.module, importing.parents[found.level - 1])
 
-    def resolve(self, file: Path, name: str, seen: frozenset[tuple[Path, str]] = frozenset()) -> frozenset[Target]:
-        """What a name of a module's top level stands for in our files; empty for builtins and what is others'."""
+    def resolve(
+        self, file: Path, name: str, seen: frozenset[tuple[Path, str]] = frozenset(), *, bare: bool = False
+    ) -> frozenset[Target]:
+        """What a name of a module's top level stands for in our files; empty for builtins and what is others'.
+
+        `bare`: where it is loaded in the module itself, which asks no `__getattr__`.
+        """
         if (file, name) in seen or file.suffix != ".py":
             return frozenset(self._submodule(file, name))
         module, seen = self.module(file), seen | {(file, name)}
@@ -163,11 +168,11 @@ class Modules:
         for line in module.imports.get(name, []):
             found |= self.imported(file, line, seen)
         for star in module.stars if not found else []:
-            path = self._imported_file(file, star)
+            path = self.imported_file(file, star)
             if path and (not name.startswith("_") or name in _exported(self.module(path))):
                 found |= {t for t in self.resolve(path, name, seen) if not isinstance(t, Whole)}
         found = found or set(self._submodule(file, name))
-        if not found and "__getattr__" in module.bound and not hasattr(builtins, name):
+        if not found and not bare and "__getattr__" in module.bound:
             found.update(self._lazily(file, name, seen))
         return frozenset(found)
 
@@ -176,7 +181,7 @@ class Modules:
         if found.name is None and found.whole is False:  # `import a.b` binds a
             path = self.locate(found.module.partition(".")[0])
             return frozenset([Whole(path)] if path else [])
-        path = self._imported_file(file, found)
+        path = self.imported_file(file, found)
         if path is None:
             return frozenset()
         return self.resolve(path, found.name, seen) if found.name else frozenset([Whole(path)])
@@ -207,7 +212,7 @@ class Modules:
 
     def meant(self, file: Path, use: Use) -> Iterable[Target]:
         """What a name that a file loads stands for, its attributes followed as far as modules go."""
-        here = self.imported(file, use.imported) if use.imported else self.resolve(file, use.name)
+        here = self.imported(file, use.imported) if use.imported else self.resolve(file, use.name, bare=True)
         for attribute in use.attributes:
             modules = {target for target in here if isinstance(target, Whole)}
             if not modules:
@@ -218,7 +223,7 @@ class Modules:
 
     def files_of(self, file: Path, found: Import) -> set[Path]:
         """The files that an import statement runs: the module, those of its packages, and a module that it names."""
-        path = self._imported_file(file, found)
+        path = self.imported_file(file, found)
         if path is None and found.name is None:
             path = self.locate(found.module.partition(".")[0])
         paths = [path] if path else []
