@@ -9,7 +9,7 @@ seeds   = $(if $(SEEDS),seed=$(SEEDS))
 ABLATIONS = $(patsubst sweeps/%.yaml,%-ablation,$(wildcard sweeps/*.yaml))
 
 .DEFAULT_GOAL := help
-.PHONY: help install $(ABLATIONS) lecture report figures plan tables parts test test-slow benchmark lint types check clean
+.PHONY: help install $(ABLATIONS) lecture report figures plan tables parts test test-slow benchmark aa wheel try-wheel lint types check clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z_-]+:.*## / {printf "  %-27s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,27 +36,27 @@ uptrain_direct-ablation:    ## MHA's heads merged and used as they are (SEEDS=..
 warmup-ablation:            ## placement x learning rate x warm-up, 6 layers (SEEDS=...)
 stability-ablation:         ## the recipes of 2017 and Llama under stress, 6 layers (SEEDS=...)
 relu_high_lr-ablation:      ## do high learning rates kill ReLU's units? (SEEDS=...)
-aa-ablation:                ## one configuration and twelve seeds, for the A/A test (python -m lecture04.report.aa)
+aa-ablation:                ## one configuration and twelve seeds, for the A/A test (then make aa)
 $(ABLATIONS): %-ablation: $(READY)
-	@$(BIN)/python train.py -m sweeps=$* $(seeds)
+	@$(BIN)/lecture04 train -m sweeps=$* $(seeds)
 
 lecture: $(READY)  ## everything that the lecture computes, run, judged and written to outputs/lecture/ (SECTION=4 for one)
-	@$(BIN)/python -m lecture04.lecture $(SECTION)
+	@$(BIN)/lecture04 lecture $(SECTION)
 
 report: $(READY)  ## a page for each table of outputs/sweeps, and their index (TABLE=recipe for one)
-	@$(BIN)/python -m lecture04.report.html $(TABLE)
+	@$(BIN)/lecture04 report --html $(TABLE)
 
 figures: $(READY)  ## each table's figures as PNG, SVG and PDF (TABLE=recipe for one)
-	@$(BIN)/python -m lecture04.report.figures $(TABLE)
+	@$(BIN)/lecture04 report --figures $(TABLE)
 
 plan: $(READY)  ## what recipe-ablation would train, and how long; starts nothing
-	@$(BIN)/python train.py -m sweeps=recipe $(seeds) sweep.plan=true
+	@$(BIN)/lecture04 train -m sweeps=recipe $(seeds) sweep.plan=true
 
 tables: $(READY)  ## every table of outputs/ again, all its files, from the records alone
-	@$(BIN)/python -m lecture04.report
+	@$(BIN)/lecture04 report
 
 parts: $(READY)  ## every part with what it is and where it comes from
-	@$(BIN)/python -m lecture04.shelf
+	@$(BIN)/lecture04 parts
 
 test: $(READY)  ## the tests, in under 5 minutes
 	$(BIN)/python -m pytest -m "not slow" -n logical --dist loadfile
@@ -65,7 +65,16 @@ test-slow: $(READY)  ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow -n logical --dist loadfile
 
 benchmark: $(READY)  ## a training step against peers, in ratios
-	@$(BIN)/python -m lecture04.benchmark
+	@$(BIN)/python tools/benchmark.py
+
+aa: $(READY)  ## the A/A test on the runs of aa-ablation: are rows told apart that differ in their seeds alone?
+	@$(BIN)/python tools/aa.py
+
+wheel: $(READY)  ## the wheel, into dist/
+	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+
+try-wheel:  ## build the wheel, install it into an empty environment and use it from an empty folder
+	@PYTHON=$(PYTHON) tools/try_wheel.sh
 
 lint: $(READY)  ## formatting and lint
 	$(BIN)/ruff format --check .
@@ -77,4 +86,4 @@ types: $(READY)  ## the type checker
 check: lint types test  ## lint, types and tests
 
 clean:  ## remove .venv and caches; outputs/ stays
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis src/*.egg-info
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis dist

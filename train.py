@@ -4,7 +4,7 @@ import sys
 
 if __name__ == "__main__":
     try:
-        from lecture04.cli.train import entry
+        from lecture04.cli.main import main
     except ModuleNotFoundError as e:
         sys.exit(f"{e.name} is not installed here. `make install` sets up .venv; then `source .venv/bin/activate`.")
-    entry()
+    main(["train", *sys.argv[1:]])

@@ -24,7 +24,7 @@ MOST_STEPS = 8
 
 @cache
 def _composed(overrides: tuple[str, ...]) -> Root:
-    with initialize_config_dir(str(cli.ROOT / "conf"), version_base="1.3"):
+    with initialize_config_dir(str(CONF), version_base="1.3"):
         return settle(cli.to_root(hydra_compose("config", overrides=list(overrides))))
 
 

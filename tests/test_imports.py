@@ -134,7 +134,7 @@ def test_a_command_line_and_a_composed_config_import_nothing_heavy():
     in_a_process(
         "from hydra import compose, initialize_config_dir\n"
         "from lecture04 import cli\n"
-        "with initialize_config_dir(str(cli.ROOT / 'conf'), version_base='1.3'):\n"
+        "with initialize_config_dir(str(CONF), version_base='1.3'):\n"
         "    cfg = compose('config', overrides=['recipe=llama'])\n"
         "assert cli.settled(cfg).ffn.name == 'swiglu'\n" + CHECK
     )

@@ -1,4 +1,4 @@
-"""The A/A test: rows that differ in their seeds alone must not be told apart. `python -m lecture04.report.aa`.
+"""The A/A test: rows that differ in their seeds alone must not be told apart. `python tools/aa.py`.
 
 The runs of `sweeps/aa.yaml`, all of one configuration, are split into rows of equal size with disjoint seeds and judged
 as any table is (unpaired, since no two rows share a seed). In how many splits is any row called better or worse? The
@@ -16,7 +16,7 @@ from lecture04.config import messages as errors
 from lecture04.config.messages import UserError
 from lecture04.records.record import write_whole
 from lecture04.report.results import collect
-from lecture04.stats import judge, judged_values, scale_of
+from lecture04.stats import Identity, judge, judged_values
 
 METRIC, N_ROWS, N_SPLITS, ALLOWED = "test/nll", 4, 2000, 0.07
 CALLED = ("better", "worse")
@@ -77,7 +77,7 @@ def page(outcome: Outcome, n_runs: int) -> str:
         f"worse: {outcome.rate:.1%}, the protocol allows {ALLOWED:.0%}. (The splits share their runs, so it is one "
         "experiment looked at in many ways and not as many experiments; docs/statistics.md has simulated rates.)",
         "",
-        "Made by `python train.py -m sweeps=aa`, then `python -m lecture04.report.aa`.",
+        "Made by `python train.py -m sweeps=aa`, then `python tools/aa.py`.",
         "",
     ]
     return "\n".join(lines)
@@ -85,14 +85,14 @@ def page(outcome: Outcome, n_runs: int) -> str:
 
 def main() -> None:
     """Split, judge, print and write aa.md beside the table."""
-    parser = argparse.ArgumentParser(prog="python -m lecture04.report.aa", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python tools/aa.py", description=__doc__)
     parser.add_argument("--outputs", type=Path, default=Path("outputs"))
     folder = parser.parse_args().outputs / "sweeps" / "aa"
     try:
         results = collect(folder)
     except UserError as e:
         raise UserError(f"{folder}: no such table; python train.py -m sweeps=aa makes it.") from e
-    values = judged_values(results.values(METRIC), scale_of(METRIC, None))[results.rows[0]]
+    values = judged_values(results.values(METRIC), Identity())[results.rows[0]]
     if len(values) < 3 * N_ROWS:
         raise UserError(f"{folder}: {len(values)} runs are there, and {N_ROWS} rows of 3 seeds need {3 * N_ROWS}.")
     text = page(ask(values), len(values))

@@ -1,4 +1,4 @@
-"""How fast a training step is, as ratios to peers that do the same work in the same run: `make benchmark`.
+"""How fast a training step is, as ratios to peers that do the same work in the same run: `python tools/benchmark.py`.
 
 The peers: our model on plainly padded batches (what packing saves), and torch.nn.TransformerEncoder of the same sizes,
 pre-norm, on the same padded batches (what our parts cost). Rounds alternate, so that a noisy machine meets all alike.
@@ -14,13 +14,14 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from hydra import compose, initialize_config_dir
+from lecture04.data.batches import IGNORE, PAD, Batch, make_batch, order
+from lecture04.data.corpus import Split
 from torch import Tensor, nn
 
 from lecture04 import config
 from lecture04.cli import train as cli
+from lecture04.config.places import CONF
 from lecture04.config.registry import lookup
-from lecture04.data.batches import IGNORE, PAD, Batch, make_batch, order
-from lecture04.data.corpus import Split
 from lecture04.nn.init import build
 from lecture04.training.run import load_corpus
 
@@ -78,7 +79,7 @@ def stepper(model: nn.Module, logits: Callable[[int], tuple[Tensor, Tensor]], cf
 
 def main() -> None:
     """Print the milliseconds of each, and the ratios."""
-    with initialize_config_dir(str(cli.ROOT / "conf"), version_base="1.3"):
+    with initialize_config_dir(str(CONF), version_base="1.3"):
         cfg = cli.settled(compose("config"))
     torch.set_num_threads(cfg.trainer.threads)
     split, size = load_corpus(cfg).train, cfg.trainer.batch_size

@@ -1,4 +1,4 @@
-"""The protocol's error rates, by running `judge` on simulated tables: `python -m lecture04.stats.simulate [tables]`.
+"""The protocol's error rates, by running `judge` on simulated tables: `python tools/error_rates.py [TABLES]`.
 
 Each table is a baseline and six variants whose values are normal with standard deviation 1. The rates in
 docs/statistics.md are this program's output.

@@ -68,7 +68,10 @@ def written(tmp_path):
 @pytest.fixture
 def ffn(written):
     """`ffn(source, "ReLU")`: the code of a class in nn/ffn.py."""
-    return lambda source, name: code_of(written({"nn/ffn.py": source}), [("lecture04.nn.ffn", name)])
+    return lambda source, name: code_of(
+        written({"nn/ffn.py": source, "records/__init__.py": "ALL = []\ndef declare(x):\n    ALL.append(x)\n"}),
+        [("lecture04.nn.ffn", name)],
+    )
 
 
 @pytest.mark.parametrize(
@@ -87,6 +90,8 @@ def ffn(written):
         ("import torch\n", ""),
         ("import logging", "import json, logging"),
         ("UNUSED = 4", "UNUSED = 5"),
+        ("UNUSED = 4", "from lecture04.records import declare\nfor i in range(2):\n    declare(i)"),
+        ("UNUSED = 4", "try:\n    import json\nexcept ImportError:\n    json = None"),
         ("UNUSED = 4", "UNUSED = helper(4)"),
         ("UNUSED = 4", "def made(n):\n    a = []\n    a.append(made(n))\n    return a\nUNUSED = made(4)"),
         ("UNUSED = 4", "class Made:\n    def __init__(self, x):\n        self.x = x\nUNUSED = Made(4)"),

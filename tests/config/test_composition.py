@@ -22,7 +22,7 @@ from lecture04.config.resolve import settle
 from lecture04.records.metrics import METRICS
 from lecture04.sweep import command
 
-CHOICES = {**arguments.groups(), "recipe": sorted(path.stem for path in (cli.ROOT / "conf" / "recipe").glob("*.yaml"))}
+CHOICES = {**arguments.groups(), "recipe": sorted(path.stem for path in (ROOT / "conf" / "recipe").glob("*.yaml"))}
 THOROUGH = settings(
     max_examples=120,
     deadline=None,
@@ -99,7 +99,7 @@ OVERRIDES = st.one_of(
 
 
 def composed(overrides: list[str]) -> Root:
-    with initialize_config_dir(str(cli.ROOT / "conf"), version_base="1.3"):
+    with initialize_config_dir(str(CONF), version_base="1.3"):
         return cli.settled(compose("config", overrides=overrides))
 
 

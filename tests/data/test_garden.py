@@ -221,6 +221,6 @@ def test_no_pairing_is_impossible(world):
 
 
 def test_the_command_shows_documents_with_their_probabilities():
-    command = [sys.executable, "-m", "lecture04.data.garden", "--sample", "3", "--seed", "1"]
+    command = [sys.executable, "-m", "lecture04.cli.main", "sample", "3", "--seed", "1"]
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert shown.count("<eos>") == shown.count("perplexity") == 3

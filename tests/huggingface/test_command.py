@@ -1,4 +1,4 @@
-"""`python -m lecture04.huggingface`: what it says, and when it does not do what was asked for."""
+"""`lecture04 convert`: what it says, and when it does not do what was asked for."""
 
 import shlex
 import subprocess
@@ -8,9 +8,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from lecture04.cli import convert as command
 from lecture04.cli import train as cli
 from lecture04.config.messages import UserError
-from lecture04.huggingface import __main__ as command
 from lecture04.huggingface import folders
 from lecture04.records.record import Record, Status
 from lecture04.training import checkpoint
@@ -97,8 +97,8 @@ def test_reading_says_why_a_folder_cannot_be_trained_here(written):
 
 def test_help_needs_no_torch():
     code = (
-        "import sys, runpy; sys.argv = ['x', '--help']\n"
-        "try: runpy.run_module('lecture04.huggingface', run_name='__main__')\n"
+        "import sys; from lecture04.cli.main import main\n"
+        "try: main(['convert', '--help'])\n"
         "except SystemExit as e: assert not e.code\n"
         "assert not {'torch', 'numpy', 'safetensors'} & set(sys.modules)"
     )
@@ -124,7 +124,10 @@ def test_a_config_that_is_refused_takes_no_torch(written):
 
 def test_a_wrong_folder_ends_the_command_with_the_sentence(tmp_path):
     done = subprocess.run(
-        [sys.executable, "-m", "lecture04.huggingface", "read", "nowhere"], cwd=tmp_path, capture_output=True, text=True
+        [sys.executable, "-m", "lecture04.cli.main", "convert", "read", "nowhere"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 1
     assert done.stderr == "nowhere/config.json: there is no such folder, so no model lies there.\n"

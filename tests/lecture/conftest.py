@@ -13,15 +13,15 @@ import pandas as pd
 import pytest
 from hydra import compose, initialize_config_dir
 
-from lecture04.cli import train as cli
 from lecture04.config import registry
 from lecture04.lecture.claims import claims
 from lecture04.lecture.evidence import Evidence
 from lecture04.lecture.finding import Finding
 from lecture04.lecture.items import ITEMS
 from lecture04.lecture.ledger import judge
-from lecture04.lecture.probes.command import settled
+from lecture04.lecture.probes.command import resolved
 from lecture04.records.metrics import METRICS
+from lecture04.report.manifest import Manifest
 from lecture04.report.results import Results
 
 Values = Mapping[str, Mapping[str, list[float]]]
@@ -66,9 +66,9 @@ def made_up(
             continue
         for metric, rows in given.items():
             if row in rows and seed < len(rows[row]):
-                hidden = status == "diverged" and METRICS[metric].judged
+                hidden = status == "diverged" and METRICS[metric].noisy
                 lines.append(common | {"metric": metric, "value": math.nan if hidden else rows[row][seed]})
-    manifest = {
+    content = {
         "name": name,
         "title": name,
         "design": design,
@@ -90,12 +90,13 @@ def made_up(
         },
     }
     columns = ["row", "seed", "metric", "value", "status", "run"]
+    manifest = Manifest.from_json(content, file="sweep.json", name=name)
     return Results(folder / "sweeps" / name, manifest, pd.DataFrame(lines, columns=columns))
 
 
 def write_curve(results: Results, row: str, seed: int, lines: list[dict[str, float]]) -> None:
     """A run's metrics.jsonl."""
-    folder = results.folder.parent.parent / "runs" / results.manifest["rows"][row]["runs"][str(seed)]
+    folder = results.folder.parent.parent / "runs" / results.manifest.rows[row].runs[seed]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
@@ -141,8 +142,8 @@ def cases() -> dict[str, Callable[[SimpleNamespace, bool], Evidence]]:
 @cache
 def _real(name: str) -> pd.DataFrame:
     item = next(item for item in ITEMS if item.source == f"probe:{name}")
-    with initialize_config_dir(str(cli.ROOT / "conf"), version_base="1.3"):
-        cfg = settled(compose("probe", overrides=list(item.overrides)))
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        cfg = resolved(compose("probe", overrides=list(item.arguments[1:])))
     return registry.lookup("probe", cfg.probe.name)(cfg)
 
 

@@ -19,8 +19,8 @@ def case(function):
 
 def world(kit, **figures):
     of = {"floor": "test", "doc_length": "train"}
-    lines = [(claim, "corpus", None, of[claim], claim, value) for claim, value in figures.items()]
-    return Evidence(probes={"world": kit.rows("claim part seed case quantity value", *lines)})
+    lines = [(claim, "corpus", of[claim], "", None, claim, value) for claim, value in figures.items()]
+    return Evidence(probes={"world": kit.rows("claim part split pairing seed quantity value", *lines)})
 
 
 @case
@@ -35,18 +35,19 @@ def doc_length(kit, agrees):
 
 @case
 def unseen_pairs(kit, agrees):
-    part, share = "excess on test", 0.7 if agrees else 0.1
+    share = 0.7 if agrees else 0.1
     lines = [
         line
         for seed in range(3)
         for line in (
-            ("unseen_pairs", part, seed, "never seen", "share of excess", share + 0.01 * seed),
-            ("unseen_pairs", part, seed, "never seen", "tokens", 31),
-            ("", part, seed, "seen more often", "share of excess", 0.9 - share),
-            ("", part, seed, "all", "tokens", 50_000),
+            ("unseen_pairs", "unseen", seed, "excess_share", share + 0.01 * seed),
+            ("unseen_pairs", "unseen", seed, "tokens", 31),
+            ("", "seen_101", seed, "excess_share", 0.9 - share),
+            ("", "all", seed, "tokens", 50_000),
         )
     ]
-    return Evidence(probes={"world": kit.rows("claim part seed case quantity value", *lines)})
+    table = kit.rows("claim pairing seed quantity value", *lines).assign(part="excess", split="test")
+    return Evidence(probes={"world": table})
 
 
 def norms(kit, layer, rms):
@@ -88,8 +89,8 @@ def sparsity(kit, relu, gelu=0.0, dead=0):
     for row, zeros, n in (("ReLU", relu, dead), ("GELU", gelu, 0), ("SiLU", gelu, 0)):
         for seed in range(3):
             for layer in (1, 2):
-                lines.append(("", row, seed, layer, "share of exact zeros", zeros))
-                lines.append(("", row, seed, layer, "units never active", n if layer == 2 else 0))
+                lines.append(("", row, seed, layer, "zero_share", zeros))
+                lines.append(("", row, seed, layer, "dead_units", n if layer == 2 else 0))
     return Evidence(probes={"sparsity": kit.rows("claim row seed layer quantity value", *lines)})
 
 
@@ -107,7 +108,7 @@ def no_dead_units(kit, agrees):
 def relu_high_lr(kit, agrees):
     names = [f"lr {lr}: {ffn}" for lr in ("0.01", "0.03") for ffn in ("ReLU", "GELU")]
     results = kit.made_up("relu_high_lr", {"test/ppl": {row: kit.around(3.98) for row in names}})
-    lines = [("", row, 0, 2, "units never active", 1 if agrees else 40) for row in names]
+    lines = [("", row, 0, 2, "dead_units", 1 if agrees else 40) for row in names]
     table = kit.rows("claim row seed layer quantity value", *lines)
     return Evidence(sweeps={"relu_high_lr": results}, probes={"sparsity_high_lr": table})
 
@@ -121,10 +122,10 @@ def grads(kit, *, last, total, evenness):
     for placement, by_depth in last.items():
         for depth, norm in by_depth.items():
             for seed in range(2):
-                given = {str(depth): norm, "1": 1.4, "total": total[placement][depth]}
-                given["largest / smallest layer"] = evenness[placement]
-                lines += [("", placement, depth, seed, quantity, value) for quantity, value in given.items()]
-    return Evidence(probes={"grad_norms": kit.rows("claim placement n_layers seed quantity value", *lines)})
+                given = [("layer", depth, norm), ("layer", 1, 1.4), ("total", None, total[placement][depth])]
+                given.append(("evenness", None, evenness[placement]))
+                lines += [("", placement, depth, seed, *figure) for figure in given]
+    return Evidence(probes={"grad_norms": kit.rows("claim placement n_layers seed quantity layer value", *lines)})
 
 
 def usual_grads(kit, *, pre_last=0.44, pre_total=3.6, post_last=1.0, post_total=8.1, pre_even=1.3):
@@ -291,8 +292,8 @@ PATH = ("2017", "+ pre-norm", "+ RMSNorm", "+ SwiGLU", "+ RoPE", "+ GQA", "+ no 
 def path(kit, ppl=(3.82,) * 7, pronouns=(0.986, 0.986, 0.985, 0.984, 0.998, 0.998, 0.998), kv=(256,) * 6 + (128,)):
     values = {
         "test/ppl": {row: kit.around(x, 0.01) for row, x in zip(PATH, ppl, strict=True)},
-        "possessive/accuracy": {row: kit.around(x, 0.0007) for row, x in zip(PATH, pronouns, strict=True)},
-        "possessive/n": {row: [1500.0] * 3 for row in PATH},
+        "pronouns/accuracy": {row: kit.around(x, 0.0007) for row, x in zip(PATH, pronouns, strict=True)},
+        "pronouns/n": {row: [1500.0] * 3 for row in PATH},
         "kv_per_token": {row: [float(x)] * 3 for row, x in zip(PATH, kv, strict=True)},
     }
     return Evidence(sweeps={"recipe": kit.made_up("recipe", values, design="path")})

@@ -20,7 +20,7 @@ from lecture04.lecture.command import OUTPUTS, make
 from lecture04.lecture.items import ITEMS, probe
 wanted = [item for item in ITEMS if item.name in ("t5_buckets", "models")]
 wanted += [probe("no_such_probe")] * ("fail" in sys.argv)
-sys.exit(make([4, 5], wanted, OUTPUTS, "python -m lecture04.lecture 4 5", known=wanted))
+sys.exit(make([4, 5], wanted, OUTPUTS, "lecture04 lecture 4 5", known=wanted))
 """
 
 
@@ -104,7 +104,7 @@ def test_the_notebook_goes_section_by_section(done):
 
 
 def test_a_section_that_there_is_not_is_one_sentence_with_the_choices(tmp_path):
-    command = [sys.executable, "-m", "lecture04.lecture", "7"]
+    command = [sys.executable, "-m", "lecture04.cli.main", "lecture", "7"]
     wrong = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert wrong.returncode == 1
     assert wrong.stderr.startswith("7: there is no such section. Choices: 0 (")

@@ -97,7 +97,7 @@ import hashlib
 from hydra import compose, initialize_config_dir
 from lecture04.cli import train as cli
 from lecture04.nn.init import build
-with initialize_config_dir(str(cli.ROOT / "conf"), version_base="1.3"):
+with initialize_config_dir(str(CONF), version_base="1.3"):
     model = build(cli.settled(compose("config", overrides=["recipe=llama", "model.d_model=16", "seed=3"])))
 joined = hashlib.sha256()
 for name, p in sorted(model.named_parameters()):

@@ -24,7 +24,7 @@ from lecture04.records.config_file import read_config
 from lecture04.records.identity import as_recorded, fingerprint
 from lecture04.records.record import Record
 
-CONF = cli.ROOT / "conf"
+CONF = ROOT / "conf"
 GROUPS = sorted(path.name for path in CONF.iterdir() if path.is_dir() and path.name not in ("hydra", "probe"))
 CHOICES = [f"{group}={path.stem}" for group in GROUPS for path in sorted((CONF / group).glob("*.yaml"))]
 # What a choice cannot do without.

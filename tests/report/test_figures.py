@@ -102,7 +102,7 @@ def test_the_forests_points_intervals_and_grey_band_are_drawn_where_they_belong(
     figure = paper.forest(judged, "star")
     assert figure is not None
     axes = figure.axes[0]
-    verdict = judged.of("$x_1$ & <b>", "star")
+    verdict = judged.by_row("star").get("$x_1$ & <b>")
     assert verdict is not None
     bars = {bar.get_y() + 0.5: (bar.get_x(), bar.get_x() + bar.get_width()) for bar in axes.patches}
     assert bars[0] == pytest.approx((judged.shown(-verdict.half_width), judged.shown(verdict.half_width)))
@@ -174,11 +174,8 @@ def test_names_are_no_formulas(sweep):
 
 def test_the_command_says_where_it_put_things_and_imports_no_torch(sweep):
     folder = sweep(ROWS)
-    code = (
-        "import sys; from lecture04.report.figures.__main__ import main\n"
-        "main()\nassert not {'torch', 'wandb'} & set(sys.modules)"
-    )
-    command = [sys.executable, "-c", code, "mine", "--outputs", str(folder.parents[1])]
+    code = "import sys; from lecture04.cli.main import main\nmain()\nassert not {'torch', 'wandb'} & set(sys.modules)"
+    command = [sys.executable, "-c", code, "report", "--figures", "mine", "--outputs", str(folder.parents[1])]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     where, names = done.stdout.strip().split(": ")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from lecture04.report.aa import ALLOWED, METRIC, N_ROWS, ask, page, split
+from aa import ALLOWED, METRIC, N_ROWS, ask, page, split
 
 from lecture04.report.results import collect
-from lecture04.stats import judged_values, scale_of
+from lecture04.stats import Identity, judged_values
 
 ROOT = Path(__file__).parents[2]
 
@@ -45,7 +45,7 @@ def test_the_page_says_what_was_counted(runs):
 
 def test_without_the_table_the_command_that_makes_it_is_said(tmp_path):
     done = subprocess.run(
-        [sys.executable, "-m", "lecture04.report.aa"], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, str(ROOT / "tools" / "aa.py")], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
     assert done.stderr.strip() == "outputs/sweeps/aa: no such table; python train.py -m sweeps=aa makes it."
@@ -57,6 +57,6 @@ def test_real_runs_that_differ_in_their_seeds_alone_are_not_told_apart(tmp_path)
     command = [sys.executable, str(ROOT / "train.py"), "-m", "sweeps=aa", "trainer.epochs=1", "logger=none"]
     subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
     (folder,) = (tmp_path / "outputs" / "sweeps").glob("aa-*")
-    outcome = ask(judged_values(collect(folder).values(METRIC), scale_of(METRIC, None))["standard"])
+    outcome = ask(judged_values(collect(folder).values(METRIC), Identity())["standard"])
     assert set(outcome.verdicts.values()) == {"within noise"}
     assert outcome.rate <= ALLOWED

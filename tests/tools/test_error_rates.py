@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from lecture04.stats.simulate import CALLS, Scenario, main, rates
+from error_rates import CALLS, Scenario, main, rates
 
 from lecture04.stats import judge, seeds_needed
 from lecture04.stats.power import Plan, star

@@ -1,13 +1,15 @@
-"""What can be chosen, a line each: `python train.py --help`, and `python -m lecture04.cli.help` for the parts alone."""
+"""What can be chosen, a line each: `python train.py --help`, and `lecture04 parts` for the parts alone."""
 
+import argparse
 from pathlib import Path
 
 import yaml
 
+from lecture04.config.overrides import program
+from lecture04.config.places import CONF, SWEEPS
 from lecture04.config.registry import entries
 from lecture04.config.schema import PARTS
 
-ROOT = Path(__file__).parents[3]
 USAGE = """\
 Lecture04 trains small Transformers with one part swapped at a time, and says which differences are larger than what two
 seeds of the same model differ by.
@@ -30,8 +32,8 @@ def parts() -> str:
 
 def presets() -> str:
     """The presets and sweep files, with the first comment or the title of each."""
-    recipes, models = _comments(ROOT / "conf" / "recipe"), _comments(ROOT / "conf" / "model")
-    titles = {path.stem: _title(path) for path in sorted((ROOT / "sweeps").glob("*.yaml"))}
+    recipes, models = _comments(CONF / "recipe"), _comments(CONF / "model")
+    titles = {path.stem: _title(path) for path in sorted(SWEEPS.glob("*.yaml"))}
     return "\n".join(
         [
             _block("model", "The sizes.", models),
@@ -42,9 +44,10 @@ def presets() -> str:
 
 
 def help_text() -> str:
-    """What `python train.py --help` prints."""
+    """What `lecture04 train --help` prints; with `python train.py` in it where that was typed."""
     tab = 'TAB completes groups and choices after:  eval "$(python train.py -sc install=bash)"'
-    return "\n".join([USAGE, parts(), presets(), tab, "Hydra's own options:  python train.py --hydra-help"])
+    text = "\n".join([USAGE, parts(), presets(), tab, "Hydra's own options:  python train.py --hydra-help"])
+    return text.replace("python train.py", program("train.py"))
 
 
 def _block(name: str, about: str, choices: dict[str, str]) -> str:
@@ -68,5 +71,7 @@ def _title(path: Path) -> str:
         return ""
 
 
-if __name__ == "__main__":
+def entry() -> None:
+    """`lecture04 parts`."""
+    argparse.ArgumentParser(prog="lecture04 parts", description=parts.__doc__).parse_args()
     print(parts())

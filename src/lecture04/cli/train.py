@@ -1,8 +1,9 @@
 """`lecture04 train`: the only place where a DictConfig exists. Hydra composes, we check, resolve and hand on."""
 
 import logging
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,15 +21,14 @@ from omegaconf.errors import OmegaConfBaseException
 
 from lecture04 import config
 from lecture04.cli import help as help_page
-from lecture04.config import Request, messages, overrides, registry
+from lecture04.config import Request, messages, overrides, project, registry
 from lecture04.config.errors import UserError
 from lecture04.config.fields import schema_of
-from lecture04.config.resolve import resolve_for_training
+from lecture04.config.places import CONF, SWEEPS
+from lecture04.config.resolve import resolve, resolve_for_training
 from lecture04.config.schema import PARTS
 from lecture04.sweep import files as sweep_files
 from lecture04.training import start
-
-ROOT = Path(__file__).parents[3]
 
 
 def settings_of(cfg: DictConfig) -> Any:
@@ -57,10 +57,20 @@ def composed(lines: list[str]) -> Any:
     try:
         if GlobalHydra.instance().is_initialized():
             return settings_of(hydra.compose("config", overrides=lines))
-        with hydra.initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-            return settings_of(hydra.compose("config", overrides=lines))
+        more = [f"file://{conf.absolute()}" for conf in overrides.CONF_FOLDERS[1:]]
+        search = [f"hydra.searchpath=[{','.join(more)}]"] if more else []
+        with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+            return settings_of(hydra.compose("config", overrides=[*search, *lines]))
     except (HydraException, OmegaConfBaseException) as e:
         raise UserError(messages.explain(e)) from e
+
+
+def model_of(arguments: Sequence[str]) -> Request:
+    """What a command line comes to as a model, whether or not it can be trained; parts from outside and all.
+
+    Raises UserError.
+    """
+    return resolve(composed(overrides.overrides(bring_in(list(arguments)))), start.finder(composed))
 
 
 def run_name(*, _root_: DictConfig) -> str:
@@ -83,17 +93,39 @@ class Check(Callback):
 
 def register() -> None:
     """Hand Hydra the schemas, the sweep files and the resolver."""
-    store = ConfigStore.instance()
-    store.store(name="schema", node=config.Settings)
-    for family, name in registry.entries():
-        if family in PARTS and (node := registry.options_of(family, name, PARTS[family])) is not PARTS[family]:
-            store.store(group=f"schema/{family}", name=name, node=schema_of(node))
-    sweep_files.store(ROOT / "sweeps")
+    ConfigStore.instance().store(name="schema", node=config.Settings)
+    register_schemas()
+    sweep_files.store(SWEEPS)
     # Hydra copies the cache of the parent's config into the jobs: a cached name would be that of the first row.
     OmegaConf.register_new_resolver("run_name", run_name, use_cache=False, replace=True)
 
 
+def register_schemas() -> None:
+    """Hand Hydra the schema of every part that has options of its own."""
+    for family, name in registry.entries():
+        if family in PARTS and (node := registry.options_of(family, name, PARTS[family])) is not PARTS[family]:
+            ConfigStore.instance().store(group=f"schema/{family}", name=name, node=schema_of(node))
+
+
 register()
+
+
+def bring_in(arguments: list[str]) -> list[str]:
+    """Make known what a command line, or the project that it is typed in, brings from outside.
+
+    Returns the arguments with what has to be added for Hydra. Raises UserError.
+    """
+    found = project.outside([*arguments, *os.environ.get("COMP_LINE", "").split()], Path.cwd())
+    registry.load(found.parts)
+    register_schemas()
+    for folder in found.conf:
+        if not folder.is_dir():
+            raise UserError(f"--config-dir {folder}: there is no such folder.")
+        if folder not in overrides.CONF_FOLDERS:
+            overrides.CONF_FOLDERS.append(folder)
+    for folder in found.sweeps:
+        sweep_files.store(folder)
+    return [*arguments, *found.typed]
 
 
 @contextmanager
@@ -108,7 +140,7 @@ def warnings_on_stderr() -> Iterator[None]:
         logging.getLogger().removeHandler(handler)
 
 
-@hydra.main(version_base="1.3", config_path=str(ROOT / "conf"), config_name="config")
+@hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")
 def main(cfg: DictConfig) -> None:
     """One run: what `python train.py` does, and each job of a sweep."""
     request = resolved(cfg)
@@ -165,10 +197,16 @@ def _train_source(request: Request, asked: list[str]) -> None:
 
 def entry() -> None:
     """The command line."""
+    messages.run(_entry)
+
+
+def _entry() -> None:
+    overrides.TYPED[:] = sys.argv[1:]
+    sys.argv[1:] = bring_in(sys.argv[1:])
     if {"-h", "--help"} & set(sys.argv[1:]):
         print(help_page.help_text())  # Hydra's own would list its groups, in seconds
         return
-    sys.argv[1:] = overrides.multirun_last(sys.argv[1:])
+    sys.argv[1:] = overrides.options_first(sys.argv[1:])
     if bad := overrides.complaints(sys.argv[1:]) + sweep_files.complaints(sys.argv[1:]):
         sys.exit("\n".join(bad))
-    messages.run(main)
+    main()

@@ -14,6 +14,8 @@ MAKERS = {
     *("math", "operator", "pathlib", "re", "string", "types", "typing", "typing_extensions", "omegaconf"),
 }
 DOERS = {"__import__", "compile", "delattr", "eval", "exec", "globals", "input", "next", "open", "print", "setattr"}
+# Rooms that keep, show and compare results: what is declared to them changes none.
+BESIDE = ("records", "report", "sweep", "cli", "lecture")
 READERS = {"copy", "format", "get", "items", "join", "keys", "lower", "replace", "split", "strip", "upper", "values"}
 
 
@@ -50,8 +52,22 @@ class Effects:
                 names = [n for t in targets for n in (t.elts if isinstance(t, ast.Tuple | ast.List) else [t])]
                 plain = all(isinstance(n, ast.Name) for n in names)
                 return not plain or (statement.value is not None and self._acts(module, statement.value))
+            case ast.AugAssign() | ast.Delete() | ast.Raise() | ast.Assert():
+                return True
             case _:
-                return type(statement).__name__ != "TypeAlias"
+                return any(self._happens(module, n) for n in _run_with(statement))
+
+    def _happens(self, module: Module, node: ast.AST) -> bool:
+        """Whether one node of a statement that runs on import does something."""
+        match node:
+            case ast.Call():
+                return self._call_acts(module, node.func)
+            case ast.Attribute(ctx=ast.Store() | ast.Del()) | ast.Subscript(ctx=ast.Store() | ast.Del()):
+                return True
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.AugAssign() | ast.Delete():
+                return self.has_effect(module, node)
+            case _:
+                return False
 
     def _decorator_acts(self, module: Module, decorator: ast.expr) -> bool:
         """Whether a decorator is one of ours, which may do anything; `register` only adds what somebody chooses."""
@@ -68,7 +84,7 @@ class Effects:
 
     def _acts(self, module: Module, value: ast.expr) -> bool:
         """Whether an expression calls something that may do more than make a value."""
-        return any(isinstance(n, ast.Call) and self._call_acts(module, n.func) for n in _outside_lambdas(value))
+        return any(isinstance(n, ast.Call) and self._call_acts(module, n.func) for n in _run_with(value))
 
     def _call_acts(self, module: Module, called: ast.expr, scope: Scope = NO_SCOPE) -> bool:
         if isinstance(called, ast.Attribute) and called.attr in READERS:
@@ -91,7 +107,13 @@ class Effects:
         elif base.id not in module.bound and hasattr(builtins, base.id):
             return base.id in DOERS
         found = self._of_expression(module, called)
+        if found and all(self._is_beside(target) for target in found):
+            return False
         return not found or not all(self._only_makes(target) for target in found)
+
+    def _is_beside(self, target: Target) -> bool:
+        path = target.path if isinstance(target, Whole) else target.file
+        return any(path.is_relative_to(self.modules.package / room) for room in BESIDE)
 
     def _only_makes(self, target: Target) -> bool:
         """Whether calling a function or class of ours makes a value and does nothing else."""
@@ -203,10 +225,11 @@ def _constructors(node: ast.ClassDef) -> list[ast.FunctionDef]:
     return [f for f in node.body if isinstance(f, ast.FunctionDef) and f.name in made_by]
 
 
-def _outside_lambdas(node: ast.expr) -> Iterator[ast.AST]:
+def _run_with(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes that run with a node: not those inside of functions and classes that it defines."""
     waiting: list[ast.AST] = [node]
     while waiting:
         here = waiting.pop()
         yield here
-        if not isinstance(here, ast.Lambda):
+        if not isinstance(here, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
             waiting += ast.iter_child_nodes(here)

@@ -1,19 +1,22 @@
 """The command line's overrides, looked at before Hydra does: for what Hydra would take without a word, or misname."""
 
 import shlex
+import sys
 from collections.abc import Sequence
-from functools import cache
-from pathlib import Path
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 
 from lecture04.config.errors import nearest
-from lecture04.config.schema import PARTS
+from lecture04.config.places import CONF, IS_CHECKOUT
+from lecture04.config.schema import PARTS, SESSION
 
 # What a run that starts from another one (init=uptrain) shares with it, beside its seed.
-INHERITED = ("data", "layout", "eval", "paths", "runs", "logger", "parts")
-CONF = Path(__file__).parents[3] / "conf"
+INHERITED = ("data", "layout", "eval", *(name for name in SESSION if name != "origin"))
+CONF_FOLDERS = [CONF]
+"""Where YAMLs lie: the package's, then those from outside."""
+TYPED: list[str] = []
+"""The command line as the user typed it, before anything was added to it."""
 # Options of Hydra's that are followed by a value.
 WITH_VALUE = {
     *("-c", "--cfg", "-p", "--package", "-cp", "--config-path", "-cn", "--config-name", "-cd", "--config-dir"),
@@ -21,10 +24,13 @@ WITH_VALUE = {
 }
 
 
-def multirun_last(arguments: Sequence[str]) -> list[str]:
-    """-m behind everything else: Hydra 1.3 refuses overrides on both sides of it."""
-    flags = ("-m", "--multirun")
-    return [a for a in arguments if a not in flags] + ["-m"] * any(a in flags for a in arguments)
+def options_first(arguments: Sequence[str]) -> list[str]:
+    """Options in front, overrides behind them: argparse wants the overrides side by side."""
+    lines = overrides(arguments)
+    left = list(arguments)
+    for line in lines:
+        left.remove(line)
+    return [*left, *lines]
 
 
 def overrides(arguments: Sequence[str]) -> list[str]:
@@ -43,15 +49,28 @@ def source_line(source: Sequence[str], overrides: Sequence[str]) -> list[str]:
     return [*source, *(line for line in overrides if family_of(line) in ("seed", *INHERITED))]
 
 
-def command_line(program: str, arguments: Sequence[str]) -> str:
-    """A command as it can be typed into a shell."""
-    return shlex.join(["python", program, *arguments])
+def program(script: str) -> str:
+    """How a script's command is called here: `python train.py`, or `lecture04 train`.
+
+    The second where the user typed it (the dispatcher then makes it the process's name), or where there is no script.
+    """
+    command = f"lecture04 {script.removesuffix('.py')}"
+    return command if sys.argv[0] == "lecture04" or not IS_CHECKOUT else f"python {script}"
 
 
-@cache
+def command_line(script: str, arguments: Sequence[str]) -> str:
+    """A script's command as it can be typed into a shell."""
+    return f"{program(script)} {shlex.join(arguments)}".rstrip()
+
+
 def groups() -> dict[str, list[str]]:
-    """The groups of conf/ that every run needs one choice of, with their choices."""
-    return {name: sorted(path.stem for path in (CONF / name).glob("*.yaml")) for name in (*PARTS, "model")}
+    """The groups that every run needs one choice of, with their choices."""
+    return {name: choices(name) for name in (*PARTS, "model")}
+
+
+def choices(group: str) -> list[str]:
+    """The YAMLs of a group, those from outside among them."""
+    return sorted({path.stem for conf in CONF_FOLDERS for path in (conf / group).glob("*.yaml")})
 
 
 def complaint(override: str) -> str | None:
@@ -73,14 +92,20 @@ def complaint(override: str) -> str | None:
     if "@" in key:
         return f"{override}: a part has one place; write {key.partition('@')[0]}={value}."
     if key in groups() and value.startswith("["):
-        return f"{override}: one {key} a run; to compare several, python train.py -m {key}={value.strip('[]')}"
+        return f"{override}: one {key} a run; to compare several, {program('train.py')} -m {key}={value.strip('[]')}"
     if key in groups() and not _are_names(value):
         return f"{override}: every run needs one choice of {key}, by its name." + nearest("", groups()[key])
     if key == "sweeps" and "," in value:
         return f"{override}: one sweep at a time."
+    if key == "parts" and not value.startswith("["):
+        return f"{override}: write a list of files or modules, as in parts=[{value}]."
     if key == "init.source" and not _is_override(override):
         return f"{override}: write a list of overrides, each in quotes, as in \"init.source=['attention=mha']\"."
-    is_group = "/" in key or key in ("schema", "sweeps", *(path.name for path in CONF.iterdir()))
+    is_group = "/" in key or key in (
+        "schema",
+        "sweeps",
+        *(path.name for conf in CONF_FOLDERS for path in conf.iterdir()),
+    )
     if is_group and not _are_names(value):
         return f"{override}: {key} takes one choice, by its name; for none, leave {key}= away."
     return None

@@ -1,11 +1,11 @@
-"""The lecture, reproduced: `python -m lecture04.lecture [SECTION ...]` runs, judges and writes outputs/lecture/.
+"""The lecture, reproduced: `lecture04 lecture [SECTION ...]` runs, judges and writes outputs/lecture/.
 
-claims.yaml    what the lecture says, a claim an entry          claims.py    the same, read
+claims.yaml    what the lecture says, an entry per claim; claims.py reads it
 items.py       what there is to run, in order: probes, sweeps, tests
-fresh.py       whether an item's result is there and of today's code
+fresh.py       whether an item's result is there and is what its command would give today
 running.py     items in subprocesses, with their logs and progress
 evidence.py    what judges read: probes' tables, sweeps' results, tests' outcomes
-judges/        one small function a claim, a file a section of the notebook
+judges/        one small function per claim, a file per section of the notebook
 ledger.py      claims and evidence to findings, claims.csv
 sections.yaml  the notebook's prose; notebook.py writes README.md, plots.py draws
 """

@@ -1,7 +1,9 @@
 """The lecture's claims, as claims.yaml holds them."""
 
+import re
+import string
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
@@ -30,9 +32,26 @@ class Claim:
     kind: Kind
     what: str
     lecture: str
-    expected: str
+    template: str
     sources: tuple[str, ...]
     exercise: int | None
+    bounds: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def expected(self) -> str:
+        """What ours must show, with the numbers of `bounds` filled in. Raises KeyError for a name not among them."""
+        return Numbers().vformat(self.template, (), self.bounds)
+
+
+class Numbers(string.Formatter):
+    """Formats numbers as text: `{x:.0e}` gives 1e-5 for 1e-05, and a list gives its numbers with commas."""
+
+    def format_field(self, value: Any, format_spec: str) -> Any:
+        """One field."""
+        if isinstance(value, list):
+            return ", ".join(self.format_field(x, format_spec) for x in value)
+        text = re.sub(r"e([-+])0(\d)$", r"e\1\2", format(value, format_spec))
+        return text.replace("%", " %")
 
 
 def _claim(part: str, entry: Mapping[str, Any]) -> Claim:
@@ -44,9 +63,10 @@ def _claim(part: str, entry: Mapping[str, Any]) -> Claim:
         kind=Kind(entry["kind"]),
         what=entry["what"],
         lecture=str(entry["lecture"]),
-        expected=str(entry["expected"]),
+        template=str(entry["expected"]),
         sources=(sources,) if isinstance(sources, str) else tuple(sources),
         exercise=entry.get("exercise"),
+        bounds=entry.get("bounds", {}),
     )
 
 
@@ -55,3 +75,8 @@ def claims() -> tuple[Claim, ...]:
     """Every claim, in the notebook's order."""
     content = yaml.safe_load((HERE / "claims.yaml").read_text(encoding="utf-8"))
     return tuple(_claim(part, entry) for part, entries in content.items() for entry in entries)
+
+
+def claim(id: str) -> Claim:
+    """One claim. Raises StopIteration where there is none of this name."""
+    return next(claim for claim in claims() if claim.id == id)

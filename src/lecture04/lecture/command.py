@@ -1,4 +1,4 @@
-"""The command: arguments, the run, the ledger, the notebook, and what is said at the end."""
+"""`lecture04 lecture`: arguments, the run, the ledger, the notebook, and the summary that is printed."""
 
 import argparse
 import sys
@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from lecture04.config import messages
 from lecture04.config.messages import UserError
 from lecture04.lecture import fresh, ledger
 from lecture04.lecture.claims import Claim, claims
@@ -16,15 +17,16 @@ from lecture04.lecture.running import perform
 from lecture04.records.record import write_whole
 
 OUTPUTS = Path("outputs/lecture")
+PROGRAM = "lecture04 lecture"
 USAGE = """\
 Runs everything that the lecture computes, judges each of its claims, and writes outputs/lecture/: README.md, a notebook
-section by section; claims.csv, a line a claim; plots/, tables/ and logs/. What is there already is not run again. With
-sections, only what their claims need is run; the notebook is always whole.
+section by section; claims.csv, a line per claim; plots/, tables/ and logs/. Results that are up to date are not made
+again. With sections, only what their claims need is run; the notebook always has all sections.
 """
 
 
 def sections(words: Sequence[str]) -> list[int]:
-    """The sections asked for; all where none is named. Raises UserError for one that there is not."""
+    """The sections asked for; all where none is named. Raises UserError for one that does not exist."""
     known = {part: about["title"] for part, about in prose()["sections"].items()}
     if wrong := [word for word in words if word not in known]:
         choices = ", ".join(f"{part} ({title})" for part, title in known.items())
@@ -35,26 +37,26 @@ def sections(words: Sequence[str]) -> list[int]:
 def make(
     asked: Sequence[int], items: Sequence[Item], outputs: Path, command: str, known: Sequence[Item] = ITEMS
 ) -> int:
-    """Run the items, judge every claim by what there is of all `known` ones, write everything.
+    """Run the items, judge every claim by the results of all `known` items, write everything.
 
     Returns how many items failed.
     """
     wanted = [claim for claim in claims() if claim.part in asked]
     with fresh.composing():
-        outcomes = perform(items, outputs)
-        found = ledger.evidence(known, outcomes.failed)
+        failed = perform(items, outputs)
+        found = ledger.evidence(known, failed)
     findings = ledger.judge(claims(), found)
     write_whole(outputs / "claims.csv", ledger.as_csv(claims(), findings))
-    Notebook(outputs, claims(), findings, found, asked, command, outcomes.failed).write()
+    Notebook(outputs, claims(), findings, found, asked, command, failed).write()
     print(said(wanted, findings))
-    for why in outcomes.failed.values():
+    for why in failed.values():
         print(f"FAILED: {why}")
-    print(f"\nthe notebook: {outputs}/README.md\na line a claim: {outputs}/claims.csv\nlogs: {outputs}/logs/")
-    return len(outcomes.failed)
+    print(f"\nthe notebook: {outputs}/README.md\na line per claim: {outputs}/claims.csv\nlogs: {outputs}/logs/")
+    return len(failed)
 
 
 def said(wanted: Sequence[Claim], findings: dict[str, Finding]) -> str:
-    """How many claims came out how, and those that did not."""
+    """The number of claims with each verdict, and every claim that is not reproduced or not yet judged."""
     count = Counter(findings[claim.id].verdict for claim in wanted)
     lines = [", ".join(f"{count[v]} {v}" for v in Verdict) + f", of {len(wanted)} claims"]
     for verdict in (Verdict.not_reproduced, Verdict.not_yet):
@@ -65,10 +67,16 @@ def said(wanted: Sequence[Claim], findings: dict[str, Finding]) -> str:
 
 
 def main(words: Sequence[str]) -> None:
-    """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m lecture04.lecture", description=USAGE)
-    parser.add_argument("section", nargs="*", help="0 to 5; all where none is named")
-    asked = sections(parser.parse_args(words).section)
+    """Run, judge and write. Raises UserError for a section that does not exist; exits with 1 where an item failed."""
+    asked = sections(words)
     items = chosen(claim for claim in claims() if claim.part in asked)
-    if make(asked, items, OUTPUTS, " ".join(["python -m lecture04.lecture", *words])):
+    if make(asked, items, OUTPUTS, " ".join([PROGRAM, *words])):
         sys.exit(1)
+
+
+def entry(arguments: Sequence[str]) -> None:
+    """`lecture04 lecture [SECTION ...]`."""
+    parser = argparse.ArgumentParser(prog=PROGRAM, description=USAGE)
+    parser.add_argument("section", nargs="*", help="0 to 5; all where none is named")
+    words = parser.parse_args(arguments).section
+    messages.run(lambda: main(words))

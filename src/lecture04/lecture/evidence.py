@@ -1,4 +1,4 @@
-"""What judges read. A judge that asks for what is not there raises NotYet, and its claim is not yet judged."""
+"""What judges read. Where something is missing NotYetError is raised, and the claim is not yet judged."""
 
 import math
 from collections.abc import Mapping
@@ -17,11 +17,12 @@ class NotYetError(Exception):
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the items found, by their sources (`probe:rope`); `why` says of the others why they are not there.
+    """The results of the items.
 
-    probes    a probe's tidy table
-    sweeps    a table's results
-    tests     what a test wrote down: {property: figure}, where all its cases passed
+    probes    {name: tidy table}
+    sweeps    {name: results}
+    tests     {name: {property: figure}} of tests that passed
+    why       {source, as in probe:rope: why its result is missing}
     """
 
     probes: Mapping[str, pd.DataFrame] = field(default_factory=dict)
@@ -42,7 +43,7 @@ class Evidence:
         return self._found(self.sweeps, f"sweep:{name}")
 
     def test(self, name: str) -> Mapping[str, float]:
-        """What a test wrote down. Raises NotYetError where it did not pass."""
+        """The figures that a test recorded. Raises NotYetError where it did not pass."""
         return self._found(self.tests, f"test:{name}")
 
     def _found(self, kept: Mapping[str, Any], source: str) -> Any:
@@ -58,14 +59,13 @@ def numbers(results: Results, metric: str, *rows: str) -> dict[str, dict[int, fl
     found: dict[str, dict[int, float]] = {}
     for row in rows or results.rows:
         if row not in values:
-            raise NotYetError(f"sweep {results.manifest['name']} has no row {row!r}")
+            raise NotYetError(f"sweep {results.manifest.name} has no row {row!r}")
         absent = [seed for seed in seeds_of(results, row) if seed not in values[row]]
         if absent:
             status = results.status(row, absent[0])
             how = f"have no {metric}" if status.is_result else f"are {status.value}"
             raise NotYetError(
-                f"{len(absent)} of {len(seeds_of(results, row))} runs of {row!r} in sweep "
-                f"{results.manifest['name']} {how}"
+                f"{len(absent)} of {len(seeds_of(results, row))} runs of {row!r} in sweep {results.manifest.name} {how}"
             )
         found[row] = values[row]
     return found
@@ -78,7 +78,7 @@ def mean(results: Results, metric: str, row: str) -> float:
 
 
 def seeds_of(results: Results, row: str) -> list[int]:
-    """The seeds that a row was asked for."""
+    """The seeds that were asked for of a row."""
     return sorted(results.records[row])
 
 
@@ -87,13 +87,13 @@ def n_diverged(results: Results, row: str) -> int:
     found = [results.status(row, seed) for seed in seeds_of(results, row)]
     if rest := [status for status in found if not status.is_result]:
         raise NotYetError(
-            f"{len(rest)} of {len(found)} runs of {row!r} in sweep {results.manifest['name']} are {rest[0].value}"
+            f"{len(rest)} of {len(found)} runs of {row!r} in sweep {results.manifest.name} are {rest[0].value}"
         )
     return sum(status is Status.diverged for status in found)
 
 
 def validation(results: Results, row: str, seed: int) -> list[float]:
-    """A run's validation perplexity, epoch by epoch, of a diverged run as well: infinite where it reached none."""
+    """A run's validation perplexity after each epoch; infinite for a run that diverged before the first."""
     try:
         return [value for _, value in curve(results, row, seed, "val/ppl")]
     except NotYetError:
@@ -103,8 +103,8 @@ def validation(results: Results, row: str, seed: int) -> list[float]:
 
 
 def curve(results: Results, row: str, seed: int, quantity: str) -> list[tuple[int, float]]:
-    """(step, value) of a quantity in a run's metrics.jsonl. Raises NotYetError where nothing is written."""
+    """(step, value) of a quantity in a run's metrics.jsonl. Raises NotYetError where there is none."""
     points = [(int(step), value) for step, value in results.records[row][seed].logged(quantity).items()]
     if not points:
-        raise NotYetError(f"the run of {row!r}, seed {seed}, in sweep {results.manifest['name']} has no {quantity}")
+        raise NotYetError(f"the run of {row!r}, seed {seed}, in sweep {results.manifest.name} has no {quantity}")
     return points

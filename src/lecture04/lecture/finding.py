@@ -1,9 +1,10 @@
-"""What came of a claim, and the register of the judges that say so."""
+"""The outcome of a claim, and the register of judges."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from lecture04.lecture.claims import Claim
 from lecture04.lecture.evidence import Evidence
 
 
@@ -17,33 +18,34 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """Our figures, the verdict, and why it is not "reproduced" where it is not."""
+    """Our figures, the verdict, and the reason where it is not "reproduced"."""
 
     ours: str
     verdict: Verdict
     reason: str = ""
 
 
-Judge = Callable[[Evidence], Finding]
+Judge = Callable[[Claim, Evidence], Finding]
 JUDGES: dict[str, Judge] = {}
 
 
-def judges(claim: str) -> Callable[[Judge], Judge]:
-    """Register a function as the judge of a claim."""
+def judges(*claims: str) -> Callable[[Judge], Judge]:
+    """Register a function as the judge of a claim, or of several that differ in their bounds."""
 
     def register(judge: Judge) -> Judge:
-        assert claim not in JUDGES, f"{claim} has two judges"
-        JUDGES[claim] = judge
+        for claim in claims:
+            assert claim not in JUDGES, f"{claim} has two judges"
+            JUDGES[claim] = judge
         return judge
 
     return register
 
 
 def weigh(ours: str, *checks: tuple[bool | None, str], because: str = "") -> Finding:
-    """One verdict out of several checks, each with what to say where it does not hold; None is undecided.
+    """One verdict from several checks (holds, text for where it does not); None is undecided.
 
-    One that fails is enough for "not reproduced"; if none fails, one that is undecided for "not yet judged". `because`
-    is a sentence on the likely reason of a failure.
+    If a check fails the verdict is "not reproduced"; else, if one is undecided, "not yet judged". `because` is a
+    sentence on the likely reason of a failure.
     """
     if failed := [text for holds, text in checks if holds is False]:
         return Finding(ours, Verdict.not_reproduced, f"{'; '.join(failed)}. {because}".strip())

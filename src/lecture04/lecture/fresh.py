@@ -1,9 +1,8 @@
-"""Whether an item's result is there and still what its command would give, asked without torch and without running it.
+"""Whether an item's result is there and is what its command would give today, asked without torch.
 
-A sweep's answer is its plan, made here as the sweeper makes it: the table is there when its manifest is the plan's and
-every run is complete. A probe's or a test's is a key beside its result: its settled config, the package's statements
-and torch's version, the runs that it reads, and a hash of the result itself, so that the same probe asked by hand with
-other settings does not pass for ours.
+A sweep is asked by its plan: its table is there when the manifest is the plan's. Beside the result of a probe or a test
+lies a key: its command, the settings and the package's statements, torch's version, the runs that it reads, and a hash
+of the result itself, so that the same probe asked by hand with other settings does not pass for ours.
 """
 
 import ast
@@ -11,35 +10,34 @@ import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
-from pathlib import Path
-from typing import Any
 
-from hydra import compose, initialize_config_dir
+from hydra import initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.types import RunMode
 
 from lecture04.cli import train as cli
 from lecture04.config.code import statements
+from lecture04.config.errors import UserError
+from lecture04.config.places import CONF
 from lecture04.config.registry import PACKAGE
 from lecture04.lecture.items import Item, Kind
-from lecture04.lecture.probes.command import settled
-from lecture04.records.identity import as_dict
 from lecture04.records.record import read_json, write_whole
+from lecture04.report.manifest import Manifest
 from lecture04.sweep import command
 from lecture04.sweep.plan import Plan
 
 KEY = "lecture.json"
-RESULT = {Kind.probe: "table.csv", Kind.test: "junit.xml"}
+RESULT = {Kind.probe: "table.csv", Kind.test: "junit.xml", Kind.sweep: "sweep.json"}
 
 
 @contextmanager
 def composing() -> Iterator[None]:
-    """Hydra, ready to compose; what is below works inside of it."""
-    with initialize_config_dir(str(cli.ROOT / "conf"), version_base="1.3"):
+    """Hydra, ready to compose; plans are made inside of it."""
+    with initialize_config_dir(str(CONF), version_base="1.3"):
         yield
 
 
@@ -47,7 +45,7 @@ def composing() -> Iterator[None]:
 def plan_of(item: Item) -> Plan:
     """The plan of a sweep, as `python train.py -m sweeps=NAME` would make it. Raises as that command does.
 
-    Made once: composing takes a tenth of a second a row, and what is there of a plan's runs is asked of the disk.
+    Made once: composing takes a tenth of a second a row. What is there of a plan's runs is asked of the disk each time.
     """
     loader, asked = GlobalHydra.instance().config_loader(), [f"sweeps={item.name}"]
     cfg = loader.load_configuration("config", overrides=asked, run_mode=RunMode.MULTIRUN)
@@ -59,86 +57,54 @@ def plan_of(item: Item) -> Plan:
     )
 
 
-@dataclass(frozen=True)
-class State:
-    """What is there of an item. `done` of `total` runs are complete; a probe or a test counts as one."""
-
-    is_fresh: bool
-    done: int
-    total: int
-    plan: Plan | None = None
-
-
-def state(item: Item) -> State:
-    """What is there of an item. Raises as composing its config does."""
-    if item.kind is Kind.sweep:
-        plan = plan_of(item)
-        done = sum(job.is_complete for job in plan.jobs)
-        return State(done == len(plan.jobs) and has_table(plan), done, len(plan.jobs), plan)
-    kept = read_json(item.folder / KEY) or {}
-    fresh = bool(kept) and kept == {"key": key(item), "result": _result(item)}
-    return State(fresh, int(fresh), 1)
+def has_result(item: Item) -> bool:
+    """Whether a result lies there, of today's code and settings. Raises as `plan_of` does."""
+    if item.kind is not Kind.sweep:
+        return read_json(item.folder / KEY) == _stamp(item)
+    plan, file = plan_of(item), plan_of(item).folder / "sweep.json"
+    try:
+        there = Manifest.from_json(read_json(file) or {}, file=file, name=item.name)
+    except UserError:
+        return False
+    # The command can be typed in more than one way.
+    return replace(there, command="", environment=None) == plan.manifest("")
 
 
-def has_table(plan: Plan) -> bool:
-    """Whether the table that lies there is that of this plan: the same rows, and the same runs of today's code."""
-    there = read_json(plan.folder / "sweep.json") or {}
-    return _tabled(there) == _tabled(json.loads(json.dumps(plan.manifest(""))))
-
-
-def _tabled(content: dict[str, Any]) -> dict[str, Any]:
-    """A manifest without what it was made by: the command can be typed in more than one way."""
-    return {k: v for k, v in content.items() if k not in ("command", "environment")}
+def is_done(item: Item) -> bool:
+    """Whether nothing is left to run; a table can be there while runs of it have failed. Raises as `plan_of`."""
+    return has_result(item) and (item.kind is not Kind.sweep or all(job.is_complete for job in plan_of(item).jobs))
 
 
 def stamp(item: Item) -> None:
     """Keep the key beside a result that has just been made."""
     if item.kind is not Kind.sweep:
-        write_whole(item.folder / KEY, json.dumps({"key": key(item), "result": _result(item)}) + "\n")
+        write_whole(item.folder / KEY, json.dumps(_stamp(item)) + "\n")
+
+
+def _stamp(item: Item) -> dict[str, str | None]:
+    result = item.folder / RESULT[item.kind]
+    return {"key": key(item), "result": _digest(result.read_text(encoding="utf-8")) if result.exists() else None}
 
 
 def key(item: Item) -> str:
     """What a probe's or test's result depends on, as a hash."""
-    config: object = item.arguments
-    if item.kind is Kind.probe:
-        content = as_dict(settled(compose("probe", overrides=_own(item))))
-        config = {k: v for k, v in content.items() if k not in ("sweep", "origin", "logger")}
-    elif item.path:
-        config = [item.arguments, *(path.read_text(encoding="utf-8") for path in _test_files(item))]
-    read = [_runs(needed) for needed in item.needs]
-    return _digest([config, package(), version("torch"), read])
-
-
-def _own(item: Item) -> list[str]:
-    """A probe's overrides but those that say where its result lies."""
-    return [line for line in item.overrides if not line.startswith("hydra.")]
-
-
-def _test_files(item: Item) -> list[Path]:
-    return [cli.ROOT / path for path in (item.path, *item.reads)]
-
-
-def _runs(item: Item) -> object:
-    """The runs, and their evaluations, that a sweep's table names."""
-    rows = (read_json(item.folder / "sweep.json") or {}).get("rows", {})
-    return {row: [about["runs"], about.get("evaluation")] for row, about in rows.items()}
-
-
-def _result(item: Item) -> str | None:
-    path = item.folder / RESULT[item.kind]
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else None
+    tests = [(CONF.parent / file).read_text(encoding="utf-8") for file in item.files]
+    runs = [(read_json(needed.folder / "sweep.json") or {}).get("rows") for needed in item.needs]
+    return _digest([item.arguments, tests, runs, project(), version("torch")])
 
 
 @cache
-def package() -> str:
-    """The package's statements and data files, without this part of it, on which no result depends."""
-    code = [
-        [path.relative_to(PACKAGE).as_posix(), *map(ast.dump, statements(path))]
-        for path in sorted(PACKAGE.rglob("*.py"))
-        if "lecture" not in path.relative_to(PACKAGE).parts
-    ]
-    data = [path.read_text(encoding="utf-8") for path in sorted((PACKAGE / "probes").glob("*.yaml"))]
-    return _digest([code, data])
+def project() -> str:
+    """The settings, the probes' data and the package's statements, less the rest of lecture/, which makes no result."""
+    probes = PACKAGE / "lecture" / "probes"
+    code = [p for p in sorted(PACKAGE.rglob("*.py")) if probes in p.parents or probes.parent not in p.parents]
+    data = [*sorted(CONF.rglob("*.yaml")), *sorted(probes.glob("*.yaml"))]
+    return _digest(
+        [
+            [[path.relative_to(PACKAGE).as_posix(), *map(ast.dump, statements(path))] for path in code],
+            [[path.name, path.read_text(encoding="utf-8")] for path in data],
+        ]
+    )
 
 
 def _digest(content: object) -> str:

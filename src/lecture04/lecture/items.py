@@ -1,6 +1,6 @@
 """What there is to run, in order: a later item may read what an earlier one trained."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -18,47 +18,40 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Item:
-    """One command. `overrides` are a probe's; `needs` are the items whose runs it reads.
+    """One command. `needs` are the items whose runs it reads.
 
-    A test has a `path`, and `reads` other files of the project's.
+    arguments  the command without python, as README says it; a probe's settings from the second on
+    folder     where its result lies, from the folder that the command is run in
+    files      of a test: what it is written in, the first of which is run
     """
 
     kind: Kind
     name: str
-    overrides: tuple[str, ...] = ()
+    arguments: tuple[str, ...]
+    folder: Path
     needs: tuple["Item", ...] = ()
-    path: str = ""
-    reads: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
 
     @property
     def source(self) -> str:
         """What claims.yaml calls it."""
         return f"{self.kind}:{self.name}"
 
-    @property
-    def folder(self) -> Path:
-        """Where its result lies, from the folder that the command is run in."""
-        return Path("outputs", {Kind.sweep: "sweeps", Kind.probe: "probes", Kind.test: "tests"}[self.kind], self.name)
 
-    @property
-    def arguments(self) -> tuple[str, ...]:
-        """The command, without python; as README says it."""
-        if self.kind is Kind.sweep:
-            return "train.py", "-m", f"sweeps={self.name}"
-        if self.kind is Kind.test:
-            return "-m", "pytest", "-q", "-n0", self.path
-        return "probe.py", *self.overrides
-
-
-def probe(name: str, *overrides: str, folder: str = "", needs: tuple[Item, ...] = ()) -> Item:
-    """A probe; one that is asked twice has a folder of its own."""
-    own = (f"hydra.run.dir=outputs/probes/{folder}",) if folder else ()
-    return Item(Kind.probe, folder or name, (f"probe={name}", *overrides, *own), needs)
+def probe(probe: str, *overrides: str, name: str = "", needs: tuple[Item, ...] = ()) -> Item:
+    """A probe; one that is asked twice has a name of its own."""
+    name = name or probe
+    return Item(Kind.probe, name, ("probe.py", f"probe={probe}", *overrides), Path("outputs/probes", name), needs)
 
 
 def sweep(name: str) -> Item:
     """A comparison table."""
-    return Item(Kind.sweep, name)
+    return Item(Kind.sweep, name, ("train.py", "-m", f"sweeps={name}"), Path("outputs/sweeps", name))
+
+
+def check(name: str, *files: str, needs: tuple[Item, ...]) -> Item:
+    """A test of the project's own."""
+    return Item(Kind.test, name, ("-m", "pytest", "-q", "-n0", files[0]), Path("outputs/tests", name), needs, files)
 
 
 FFN, NORM, HIGH_LR = sweep("ffn"), sweep("norm"), sweep("relu_high_lr")
@@ -73,29 +66,17 @@ ITEMS: tuple[Item, ...] = (
     NORM,
     probe("world", needs=(NORM,)),
     # With the parameters of a trained standard model.
-    Item(
-        Kind.test,
-        "textbook",
-        needs=(NORM,),
-        path="tests/lecture/test_textbook.py",
-        reads=("tests/nn/test_textbook.py",),
-    ),
+    check("textbook", "tests/lecture/test_textbook.py", "tests/nn/test_textbook.py", needs=(NORM,)),
     HIGH_LR,
-    probe("sparsity", "probe.sweep=relu_high_lr", folder="sparsity_high_lr", needs=(HIGH_LR,)),
+    probe("sparsity", "probe.sweep=relu_high_lr", name="sparsity_high_lr", needs=(HIGH_LR,)),
     *map(sweep, ("nope_by_document", "warmup", "uptrain_direct", "uptrain", "extrapolation", "stability")),
 )
 
 
-def chosen(claims: Iterable[Claim], items: Iterable[Item] = ITEMS) -> list[Item]:
+def chosen(claims: Iterable[Claim], items: Sequence[Item] = ITEMS) -> list[Item]:
     """The items that these claims are judged by, with those that they read, in order."""
     wanted = {source for claim in claims for source in claim.sources}
-    named = [item for item in items if item.source in wanted]
-    needed = {item.source for item in with_needs(named)}
-    return [item for item in items if item.source in needed]
-
-
-def with_needs(items: Iterable[Item]) -> Iterator[Item]:
-    """The items and what they read."""
-    for item in items:
-        yield from with_needs(item.needs)
-        yield item
+    for item in reversed(items):
+        if item.source in wanted:
+            wanted |= {needed.source for needed in item.needs}
+    return [item for item in items if item.source in wanted]

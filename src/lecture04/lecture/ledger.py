@@ -1,4 +1,4 @@
-"""Claims and evidence to findings, and claims.csv."""
+"""From results to evidence, from claims and evidence to findings, and claims.csv."""
 
 import csv
 import io
@@ -24,48 +24,45 @@ COLUMNS = ("id", "section", "kind", "lecture", "ours", "verdict")
 
 
 def evidence(items: Iterable[Item] = ITEMS, failed: Mapping[str, str] | None = None) -> Evidence:
-    """What lies there of all items, as long as it is of today's code. Call it inside `fresh.composing()`.
+    """The results of all items that are of today's code. Call it inside `fresh.composing()`.
 
-    failed: {source: why}, of items that were run and failed.
+    failed: {source: why} of items that were run and failed.
     """
     why = dict(failed or {})
     probes, sweeps, tests = {}, {}, {}
     for item in items:
+        result = item.folder / fresh.RESULT[item.kind]
         try:
-            state = fresh.state(item)
-        except Exception as e:
+            if not fresh.has_result(item):
+                how = "is there, but not of today's code and settings" if result.exists() else "has not been run"
+                why.setdefault(item.source, f"{item.kind} {item.name} {how}")
+                continue
+        except Exception as e:  # its config does not compose
             why.setdefault(item.source, f"{item.kind} {item.name}: {' '.join(str(e).split())}")
             continue
-        if item.kind is Kind.sweep:
-            if state.plan is not None and fresh.has_table(state.plan):
-                sweeps[item.name] = collect(state.plan.folder)
-                continue
-        elif state.is_fresh and item.kind is Kind.probe:
-            probes[item.name] = pd.read_csv(item.folder / "table.csv")
-            continue
-        elif state.is_fresh:
-            tests[item.name] = properties(item.folder / "junit.xml")
-            continue
-        there = (item.folder / (fresh.RESULT.get(item.kind) or "sweep.json")).exists()
-        how = "is there, but not of today's code and settings" if there else "has not been run"
-        why.setdefault(item.source, f"{item.kind} {item.name} {how}")
+        if item.kind is Kind.probe:
+            probes[item.name] = pd.read_csv(result)
+        elif item.kind is Kind.sweep:
+            sweeps[item.name] = collect(item.folder)
+        else:
+            tests[item.name] = properties(result)
     return Evidence(probes, sweeps, tests, why)
 
 
 def properties(path: Path) -> dict[str, float]:
-    """What tests recorded in their report, by `record_property`."""
+    """What a test recorded in its report with `record_testsuite_property`."""
     root = ET.parse(path).getroot()
     return {p.attrib["name"]: float(p.attrib["value"]) for p in root.iter("property")}
 
 
 def judge(claims: Sequence[Claim], found: Evidence) -> dict[str, Finding]:
-    """A finding for each claim. A judge that breaks on what it reads ends no other: its claim is not yet judged."""
+    """{claim: finding}. An error in one judge leaves its claim not yet judged and does not stop the others."""
     return {claim.id: _judged(claim, found) for claim in claims}
 
 
 def _judged(claim: Claim, found: Evidence) -> Finding:
     try:
-        finding = JUDGES[claim.id](found)
+        finding = JUDGES[claim.id](claim, found)
         # A diverged run's figures are NaN.
         return replace(finding, ours=re.sub(r"[-+]?\bnan\b", "diverged", finding.ours))
     except NotYetError as e:
@@ -79,7 +76,7 @@ def _not_yet(why: str) -> Finding:
 
 
 def as_csv(claims: Sequence[Claim], findings: Mapping[str, Finding]) -> str:
-    """claims.csv: a line a claim."""
+    """claims.csv: a line per claim."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(COLUMNS)

@@ -16,8 +16,8 @@ from lecture04.lecture.claims import HERE, Claim
 from lecture04.lecture.evidence import Evidence, NotYetError
 from lecture04.lecture.finding import Finding, Verdict
 from lecture04.lecture.items import ITEMS, Item, Kind
-from lecture04.report import text as faces
 from lecture04.report.environment import environment
+from lecture04.report.markdown import markdown
 from lecture04.report.table import build
 
 LONG = 16  # a table of more rows is folded
@@ -32,7 +32,7 @@ def prose() -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Notebook:
-    """What the notebook is written from. `sections` are those that were asked for now."""
+    """Everything that the notebook shows. `sections` are those that were asked for in this run."""
 
     folder: Path
     claims: Sequence[Claim]
@@ -43,7 +43,7 @@ class Notebook:
     failed: Mapping[str, str]
 
     def write(self) -> None:
-        """Write README.md, plots/ and tables/; what an earlier notebook left in the two is taken away."""
+        """Write README.md, plots/ and tables/; files of an earlier notebook in the two folders are deleted."""
         for name in ("plots", "tables"):
             shutil.rmtree(self.folder / name, ignore_errors=True)
             (self.folder / name).mkdir(parents=True)
@@ -61,7 +61,7 @@ class Notebook:
             "lecture's. A claim is *exact* (a closed form or a fixed computation), *measured* (a training result on "
             "our own Garden World, which must fall in a range) or a *shape* (an ordering or a yes or no over several "
             "seeds, judged by the same statistics as every table). Nothing is made to agree: what does not come out is "
-            "shown with our figure and the likely reason. The same, a line a claim, is in [claims.csv](claims.csv)."
+            "shown with our figure and the likely reason. The same, a line per claim, is in [claims.csv](claims.csv)."
         )
         whole, facts = len(self.sections) == len(prose()["sections"]), environment()
         yield "\n".join(
@@ -129,7 +129,7 @@ class Notebook:
         try:
             text = self._shown(item)
         except NotYetError as e:
-            yield f"*Not there: {_escaped(str(e))}.*"
+            yield f"*Missing: {_escaped(str(e))}.*"
             return
         if plot := self._plot(item, entry.get("plot")):
             yield plot
@@ -141,7 +141,7 @@ class Notebook:
         target = self.folder / "tables" / f"{item.name}.csv"
         if item.kind is Kind.sweep:
             results = self.evidence.sweep(item.name)
-            text = faces.markdown(build(results))
+            text = markdown(build(results))
             results.runs.to_csv(target, index=False)
         else:
             self.evidence.probe(item.name)
@@ -186,8 +186,8 @@ class Notebook:
 
 
 def command_of(item: Item) -> str:
-    """An item's command, as it can be typed."""
-    return "python " + " ".join(part for part in item.arguments if not part.startswith("hydra."))
+    """An item's command, to be typed into a shell."""
+    return " ".join(["python", *item.arguments])
 
 
 def _title(item: Item) -> str:

@@ -1,5 +1,6 @@
-"""The notebook's plots, a function each, from evidence alone. Colours are Okabe and Ito's, which the colour-blind tell
-apart; lines differ in style as well.
+"""The notebook's plots, one function per plot, from evidence alone.
+
+Colours are Okabe and Ito's, which colour-blind readers can distinguish; lines differ in style as well.
 """
 
 import math
@@ -47,7 +48,7 @@ def smoothed(values: np.ndarray, width: int = SMOOTH) -> np.ndarray:
 
 def curves(results: Results, row: str) -> np.ndarray:
     """Excess by position of a row's runs, [seeds, positions]. Raises NotYetError where a run has no curve."""
-    key = results.manifest["rows"][row]["evaluation"]
+    key = results.manifest.rows[row].evaluation
     found = [
         record.evaluation(key).get("curves", {}).get("excess") for _, record in sorted(results.records[row].items())
     ]
@@ -57,7 +58,7 @@ def curves(results: Results, row: str) -> np.ndarray:
 
 
 def extrapolation(evidence: Evidence) -> Figure:
-    """Excess by position, smoothed, a line a row with the range of its seeds; training ended at the mark."""
+    """Excess by position, smoothed, a line per row with the range of its seeds; training ended at the mark."""
     results = evidence.sweep("extrapolation")
     figure = Figure(figsize=(WIDTH, 4.4), layout="constrained")
     left, right = figure.subplots(1, 2, sharex=True)
@@ -156,7 +157,7 @@ def warmup(evidence: Evidence) -> Figure:
 
 
 def uptraining(evidence: Evidence) -> Figure:
-    """Test perplexity by the added steps, a line a merge; GQA and MQA side by side on one scale."""
+    """Test perplexity by the added steps, a line per merge; GQA and MQA side by side on one scale."""
     direct, trained = evidence.sweep("uptrain_direct"), evidence.sweep("uptrain")
     figure = Figure(figsize=(WIDTH, 4.0), layout="constrained")
     original = mean(trained, "test/ppl", "MHA")

@@ -3,13 +3,14 @@
 Sent from a process of its own, so that the parent of a sweep imports no wandb, and a W&B that hangs can be left behind.
 """
 
-import argparse
 import logging
 import os
+import shlex
 import signal
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ def send(folder: Path, logger: Logger, *, mode: str) -> bool:
     """
     if not isinstance(logger, WandB) or mode == "disabled":
         return False
-    command = [sys.executable, "-m", "lecture04.report.wandb", str(folder), "--project", logger.project]
+    command = [sys.executable, "-m", "lecture04.cli.main", *_words(folder), "--project", logger.project]
     with tempfile.TemporaryFile("w+") as said:
         try:
             # A session of its own: an interrupt ends the sweep, and what W&B has started is ended with its parent.
@@ -47,8 +48,13 @@ def send(folder: Path, logger: Logger, *, mode: str) -> bool:
         return code == 0 or _failed(folder, (said.read().strip().splitlines() or ["no word why"])[-1])
 
 
+def _words(folder: Path) -> list[str]:
+    """The words behind `lecture04` that send the table in a folder OUTPUTS/sweeps/NAME."""
+    return ["report", "--wandb", folder.name, "--outputs", str(folder.parents[1])]
+
+
 def _failed(folder: Path, why: str) -> bool:
-    again = f"python -m lecture04.report.wandb {folder}"
+    again = shlex.join(["lecture04", *_words(folder)])
     log.warning("W&B: the table was not sent: %s. Everything lies in %s; to send it: %s", why, folder, again)
     return False
 
@@ -94,37 +100,22 @@ def log_table(folder: Path, *, project: str, mode: str) -> None:
     manifest = results.manifest
     run = wandb.init(
         project=project,
-        name=f"{manifest['name']} table"[:128],
+        name=f"{manifest.name} table"[:128],
         job_type="table",
-        tags=["table", manifest["design"]],
-        config={"sweep": manifest["name"]}
-        | {key: manifest[key] for key in ("title", "design", "primary", "command")}
-        | {"rows": results.rows, "seeds": results.seeds},
+        tags=["table", manifest.design],
+        config={
+            "sweep": manifest.name,
+            "title": manifest.title,
+            "design": manifest.design,
+            "primary": manifest.primary,
+            "command": manifest.command,
+            "rows": results.rows,
+            "seeds": results.seeds,
+        },
         dir=str(there),
         mode=mode,  # pyright: ignore[reportArgumentType]
         settings=settings,
     )
     run.log(content)
-    run.summary.update({"verdicts": {word: n for word, n in _counts(judged[0].verdicts).items()}})
+    run.summary.update({"verdicts": dict(Counter(v.verdict for v in judged[0].verdicts))})
     run.finish()
-
-
-def _counts(verdicts: list[Any]) -> dict[str, int]:
-    words = [v.verdict for v in verdicts]
-    return {word: words.count(word) for word in dict.fromkeys(words)}
-
-
-def main() -> None:
-    """`python -m lecture04.report.wandb outputs/sweeps/NAME`."""
-    parser = argparse.ArgumentParser(prog="python -m lecture04.report.wandb", description=__doc__)
-    parser.add_argument("folder", type=Path, help="a table's folder, outputs/sweeps/NAME")
-    parser.add_argument("--project", default=WandB.project)
-    parser.add_argument("--mode", default=os.environ.get("WANDB_MODE", "online"), help="online or offline")
-    args = parser.parse_args()
-    log_table(args.folder, project=args.project, mode=args.mode)
-
-
-if __name__ == "__main__":
-    from lecture04.config import messages as errors
-
-    errors.run(main)

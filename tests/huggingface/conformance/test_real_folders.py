@@ -10,7 +10,7 @@ import pytest
 import torch
 import transformers
 
-from lecture04.huggingface import __main__ as command
+from lecture04.cli import convert as command
 from lecture04.records.config_file import read_config
 from lecture04.training import checkpoint
 
@@ -41,7 +41,7 @@ def workplace(tmp_path_factory):
     folder = tmp_path_factory.mktemp("workplace")
     train(folder, "recipe=llama", "attention=mha", "ffn.d_ff=88", "seed=3")
     (trained,) = runs(folder, "-mha-")
-    said = done(folder, "-m", "lecture04.huggingface", "write", str(trained.relative_to(folder)), "hf")
+    said = done(folder, "-m", "lecture04.cli.main", "convert", "write", str(trained.relative_to(folder)), "hf")
     assert said.startswith("hf: written as llama (LlamaForCausalLM)")
     train(folder, *shlex.split(command.read(folder / "hf").splitlines()[-1])[2:], "seed=3")
     (merged,) = runs(folder, "-gqa-")

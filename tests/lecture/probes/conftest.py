@@ -10,27 +10,26 @@ import pandas as pd
 import pytest
 from hydra import compose, initialize_config_dir
 
-from lecture04.cli import train as cli
 from lecture04.config import registry
 from lecture04.lecture.probes import command
 
 
 @cache
-def _settled(overrides: tuple[str, ...]):
-    with initialize_config_dir(str(cli.ROOT / "conf"), version_base="1.3"):
-        return command.settled(compose("probe", overrides=list(overrides)))
+def _resolved(overrides: tuple[str, ...]):
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        return command.resolved(compose("probe", overrides=list(overrides)))
 
 
 @cache
 def _asked(overrides: tuple[str, ...]) -> pd.DataFrame:
-    cfg = _settled(overrides)
+    cfg = _resolved(overrides)
     return registry.lookup("probe", cfg.probe.name)(cfg)
 
 
 @pytest.fixture(scope="session")
-def settled() -> Callable:
-    """`settled("probe=rope", "posenc=rope")`: the settled config of a probe's command line."""
-    return lambda *overrides: _settled(overrides)
+def resolved() -> Callable:
+    """`resolved("probe=rope", "posenc=rope")`: the resolved config of a probe's command line."""
+    return lambda *overrides: _resolved(overrides)
 
 
 @pytest.fixture(scope="session")
@@ -41,7 +40,7 @@ def ask() -> Callable[..., pd.DataFrame]:
 
 @pytest.fixture(scope="session")
 def value(ask) -> Callable[..., float]:
-    """`value("rope", quantity="|R_m q|", case="m = 3")`: the one figure that fits."""
+    """`value("rope", quantity="length", q_pos=3)`: the one figure that fits."""
 
     def value(name: str, *overrides: str, **where: object) -> float:
         table = ask(name, *overrides)
@@ -74,7 +73,7 @@ def small_data() -> tuple[str, ...]:
 def swept(tmp_path_factory) -> Path:
     """The outputs folder of `train.py -m sweeps=ffn` with small runs of two seeds; its table is called ffn."""
     outputs = tmp_path_factory.mktemp("swept") / "outputs"
-    command = [sys.executable, str(cli.ROOT / "train.py"), "-m", "sweeps=ffn", "seed=0,1", "logger=none", *SMALL]
+    command = [sys.executable, str(ROOT / "train.py"), "-m", "sweeps=ffn", "seed=0,1", "logger=none", *SMALL]
     command += ["hydra/launcher=basic", f"paths.outputs={outputs}"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr

@@ -65,15 +65,15 @@ def test_a_minimum_is_the_lowest_point(ask, name):
 
 
 def test_gelu_tanh_gap(value):
-    gap = value("activations", quantity="largest gap to gelu on [-5, 0]")
+    gap = value("activations", quantity="gap_to_gelu")
     assert gap == pytest.approx(4.73e-4, abs=0.02e-4)
 
 
 def test_swish_limits(ask, value):
     assert value("activations", quantity="value", function="swish 0.1", x=-5.0) == pytest.approx(-1.888, abs=5e-4)
     table = ask("activations")
-    half = table[table.quantity == "largest gap to x/2 on [-5, 5]"].value.tolist()
-    relu = table[table.quantity == "largest gap to relu on [-5, 5]"].value.tolist()
+    half = table[table.quantity == "gap_to_half_x"].value.tolist()
+    relu = table[table.quantity == "gap_to_relu"].value.tolist()
     for gaps in (half, relu):  # each is of a beta ten times nearer to its limit than the one before
         assert all(later < earlier / 8 for earlier, later in zip(gaps, gaps[1:], strict=False))
     assert half[-1] < 0.01
@@ -81,7 +81,7 @@ def test_swish_limits(ask, value):
 
 
 def test_silu_derivative(value):
-    assert value("activations", quantity="largest gap of the formula to autograd on [-5, 5]") < 1e-12
+    assert value("activations", quantity="gap_to_autograd") < 1e-12
 
 
 def test_the_plot_has_both_panels_with_every_curve(ask):

@@ -9,7 +9,8 @@ import pytest
 import yaml
 
 from lecture04.config import registry
-from lecture04.lecture.probes import command, faces, options
+from lecture04.lecture.probes import command, options
+from lecture04.lecture.probes import text as text_of
 
 ROOT = Path(__file__).parents[3]
 CONF = ROOT / "conf"
@@ -34,8 +35,8 @@ def test_a_probe_lies_in_a_file_of_its_name_and_says_what_it_asks(name):
 
 
 @pytest.mark.parametrize("name", registry.names("probe"))
-def test_options_are_those_of_the_probe(settled, name):
-    assert type(settled(f"probe={name}").probe) is options.SCHEMAS.get(name, options.Probe)
+def test_options_are_those_of_the_probe(resolved, name):
+    assert type(resolved(f"probe={name}").probe) is options.SCHEMAS.get(name, options.Probe)
 
 
 def test_a_probe_has_the_parts_of_a_run():
@@ -52,8 +53,8 @@ def test_a_probe_has_the_parts_of_a_run():
     assert asked == run
 
 
-def test_what_lies_in_the_folder(settled, tmp_path):
-    text = command.perform(settled("probe=activations"), tmp_path / "new", "python probe.py probe=activations")
+def test_what_lies_in_the_folder(resolved, tmp_path):
+    text = command.perform(resolved("probe=activations"), tmp_path / "new", "python probe.py probe=activations")
     folder = tmp_path / "new"
     assert {path.name for path in folder.iterdir()} == {"table.csv", "table.md", "plot.png"}
     assert text.endswith(f"{folder}/table.csv, table.md, plot.png")
@@ -71,7 +72,7 @@ def test_what_lies_in_the_folder(settled, tmp_path):
     [(6738415616.0, "6,738,415,616"), (-1.89562, "-1.8956"), (0.0, "0"), (float("nan"), ""), (None, ""), ("a", "a")],
 )
 def test_cells(value, text):
-    assert faces.cell(value) == text
+    assert text_of.cell(value) == text
 
 
 def test_one_from_the_command_line(tmp_path):
@@ -121,9 +122,9 @@ def test_help_lists_every_probe_with_a_line():
 def test_a_composed_probe_imports_nothing_heavy():
     code = (
         "import sys\nfrom hydra import compose, initialize_config_dir\n"
-        "from lecture04 import cli\nfrom lecture04.lecture.probes import command\n"
-        "with initialize_config_dir(str(cli.ROOT / 'conf'), version_base='1.3'):\n"
-        "    command.settled(compose('probe', overrides=['probe=grad_norms']))\n"
+        "from lecture04.cli import train as cli\nfrom lecture04.lecture.probes import command\n"
+        "with initialize_config_dir(str(CONF), version_base='1.3'):\n"
+        "    command.resolved(compose('probe', overrides=['probe=grad_norms']))\n"
         "command.help_text()\n"
         "bad = {'torch', 'numpy', 'pandas', 'matplotlib', 'wandb', 'rich'} & set(sys.modules); assert not bad, bad"
     )

@@ -41,8 +41,8 @@ def test_llama2_7b(value, by):
     assert value("ffn_params", claim="llama2_7b", by=by) == 6_738_415_616
 
 
-def test_llama2_7b_is_the_published_shape(settled):
-    cfg = ffn_params.llama_2_7b(settled("probe=ffn_params"))
+def test_llama2_7b_is_the_published_shape(resolved):
+    cfg = ffn_params.llama_2_7b(resolved("probe=ffn_params"))
     assert (cfg.model.d_model, cfg.model.n_layers, cfg.model.n_heads, cfg.model.tied) == (4096, 32, 32, False)
     assert (cfg.ffn.d_ff, cfg.data.vocab_size, cfg.norm.name, cfg.ffn.name) == (11008, 32000, "rmsnorm", "swiglu")
     assert (cfg.model.bias, cfg.ffn.bias, cfg.attention.bias) == (False, False, False)

@@ -21,14 +21,14 @@ def copy(swept, tmp_path):
 
 
 @pytest.fixture
-def asked(settled, small_data):
+def asked(resolved, small_data):
     """`asked(outputs, ...)`: a probe's config of the small standard model."""
-    return lambda outputs, *more: settled("probe=world", *small_data, f"paths.outputs={outputs}", *more)
+    return lambda outputs, *more: resolved("probe=world", *small_data, f"paths.outputs={outputs}", *more)
 
 
-def test_a_probes_config_is_that_of_a_run(settled, compose):
+def test_a_probes_config_is_that_of_a_run(resolved, compose):
     """Or runs of the standard model would never be found: two files list the defaults."""
-    assert fingerprint(as_run(settled("probe=world"))) == fingerprint(compose())
+    assert fingerprint(as_run(resolved("probe=world"))) == fingerprint(compose())
 
 
 def test_a_table_has_its_runs_in_order(asked, swept):

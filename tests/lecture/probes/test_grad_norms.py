@@ -3,9 +3,9 @@
 import pandas as pd
 import pytest
 import torch
+from lecture04.data.batches import training_batches
 from scipy import stats
 
-from lecture04.data.batches import training_batches
 from lecture04.lecture.probes import grad_norms
 from lecture04.nn.init import build
 from lecture04.training.loop import batch_loss
@@ -26,16 +26,18 @@ def test_a_row_for_every_layer_and_seed(ask, outputs):
     assert (table.value > 0).all()
 
 
-def test_the_figures_are_the_gradients_of_the_training_loss(ask, settled, outputs):
+def test_the_figures_are_the_gradients_of_the_training_loss(ask, resolved, outputs):
     """Written out for one model: 3 pre-norm layers are those of model.n_layers=3."""
-    cfg = settled("probe=grad_norms", "model.n_layers=3", "placement=pre", "seed=1", *SMALL, outputs)
+    cfg = resolved("probe=grad_norms", "model.n_layers=3", "placement=pre", "seed=1", *SMALL, outputs)
     model = build(cfg)
     batch = next(training_batches(load_corpus(cfg).train, seed=1, batch_size=32, max_len=64))
     batch_loss(model, batch).backward()
     table = ask("grad_norms", *SMALL, outputs)
-    ours = table[(table.placement == "pre") & (table.n_layers == 3) & (table.seed == 1)].set_index("quantity").value
+    ours = table[(table.placement == "pre") & (table.n_layers == 3) & (table.seed == 1)]
     norms = [model.get_parameter(f"blocks.{i}.ffn.down.weight").grad.norm().item() for i in range(3)]
-    assert [ours[str(i)] for i in (1, 2, 3)] == pytest.approx(norms)
+    assert ours[ours.quantity == "layer"].layer.tolist() == [1, 2, 3]
+    assert ours[ours.quantity == "layer"].value.tolist() == pytest.approx(norms)
+    ours = ours.set_index("quantity").value
     total = torch.cat([p.grad.flatten() for p in model.parameters()]).double().norm().item()
     assert ours["total"] == pytest.approx(total, rel=1e-4)
     assert ours[grad_norms.EVENNESS] == pytest.approx(max(norms) / min(norms))
@@ -43,7 +45,7 @@ def test_the_figures_are_the_gradients_of_the_training_loss(ask, settled, output
 
 def test_the_band_is_students_interval():
     values = [1.0, 2.0, 4.0]
-    table = pd.DataFrame({"placement": "pre", "n_layers": 2, "quantity": "total", "value": values})
+    table = pd.DataFrame({"placement": "pre", "n_layers": 2, "quantity": "total", "layer": pd.NA, "value": values})
     (row,) = grad_norms.banded(table).itertuples()
     low, high = stats.t.interval(0.95, 2, loc=row.mean, scale=stats.sem(values))
     assert (row.mean - row.half_width, row.mean + row.half_width) == pytest.approx((low, high))
@@ -53,8 +55,8 @@ def test_the_band_is_students_interval():
     ("overrides", "expected"),
     [((), [2, 6, 12, 24]), (("model.n_layers=6",), [6]), (("model.n_layers=6", "probe.depths=[3]"), [3])],
 )
-def test_depths(settled, overrides, expected):
-    cfg = settled("probe=grad_norms", *overrides)
+def test_depths(resolved, overrides, expected):
+    cfg = resolved("probe=grad_norms", *overrides)
     assert grad_norms.depths(cfg, cfg.probe.depths) == expected
 
 
@@ -65,14 +67,15 @@ def test_the_plot_has_a_line_and_a_band_for_each_depth(ask, outputs):
 
 @pytest.fixture(scope="module")
 def full(ask, outputs):
-    """Mean over 5 seeds at full size, by placement, depth and quantity."""
+    """Mean over 5 seeds at full size, by placement, depth and quantity; the layer is the last one."""
     table = ask("grad_norms", outputs)
+    table = table[(table.layer == table.n_layers) | table.layer.isna()]
     return table.groupby(["placement", "n_layers", "quantity"]).value.mean()
 
 
 @pytest.mark.slow
 def test_post_grads(full):
-    assert all(0.5 < full["post", n, str(n)] < 2 for n in (2, 6, 12, 24))
+    assert all(0.5 < full["post", n, "layer"] < 2 for n in (2, 6, 12, 24))
     assert full["post", 24, "total"] / full["post", 2, "total"] > 1.5
 
 
@@ -82,6 +85,6 @@ def test_pre_grads(full):
 
     The other part, a total within x1.15 from depth 6 to 24, does not come out: it is about x1.26.
     """
-    assert 0.3 < full["pre", 24, "24"] / full["pre", 6, "6"] < 0.6
+    assert 0.3 < full["pre", 24, "layer"] / full["pre", 6, "layer"] < 0.6
     growth = {p: full[p, 24, "total"] / full[p, 6, "total"] for p in ("pre", "post")}
     assert growth["pre"] < growth["post"]

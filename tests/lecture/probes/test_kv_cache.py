@@ -18,55 +18,73 @@ PAIRS = [
 
 @pytest.fixture
 def found(value):
-    """One figure: of a case, by quantity, with overrides."""
-    return lambda case, quantity, *overrides: value("kv_cache", *overrides, case=case, quantity=quantity)
+    """One figure by its quantity: of a published model (and attention), with overrides."""
+
+    def found(model, attention, quantity, *overrides):
+        return value("kv_cache", *overrides, model=model, attention=attention, quantity=quantity)
+
+    return found
+
+
+@pytest.fixture
+def own(value):
+    """One figure of our own cache, by attention and position encoding."""
+
+    def own(attention, posenc, quantity, *overrides):
+        return value("kv_cache", *overrides, part="own", attention=attention, posenc=posenc, quantity=quantity)
+
+    return own
+
+
+@pytest.fixture
+def group(value):
+    """One figure of gqa against the attention that is the same."""
+    return lambda same, quantity: value("kv_cache", part="groups", attention=same, quantity=quantity)
 
 
 def test_kv_formula(ask, found):
     """Every model that the claim names, at 32K tokens in bf16."""
     expected = {  # numbers per token and layer, KiB per token, GiB at 32K
-        "Llama 2 7B, MHA": (2 * 32 * 128, 512, 16),
-        "Llama 2 70B, GQA": (2 * 8 * 128, 320, 10),
-        "Llama 2 70B, as if MHA": (2 * 64 * 128, 2560, 80),
-        "Llama 3 8B, GQA": (2 * 8 * 128, 128, 4),
-        "Llama 3 70B, GQA": (2 * 8 * 128, 320, 10),
-        "Mistral 7B, GQA": (2 * 8 * 128, 128, 4),
-        "DeepSeek-V2, MLA": (512 + 64, 576 * 60 * 2 / 1024, 576 * 60 * 2 * 32768 / 2**30),
-        "DeepSeek-V2, as if MHA": (2 * 128 * 128, 3840, 120),
+        ("Llama 2 7B", "mha"): (2 * 32 * 128, 512, 16),
+        ("Llama 2 70B", "gqa"): (2 * 8 * 128, 320, 10),
+        ("Llama 2 70B", "mha"): (2 * 64 * 128, 2560, 80),
+        ("Llama 3 8B", "gqa"): (2 * 8 * 128, 128, 4),
+        ("Llama 3 70B", "gqa"): (2 * 8 * 128, 320, 10),
+        ("Mistral 7B", "gqa"): (2 * 8 * 128, 128, 4),
+        ("DeepSeek-V2", "mla"): (512 + 64, 576 * 60 * 2 / 1024, 576 * 60 * 2 * 32768 / 2**30),
+        ("DeepSeek-V2", "mha"): (2 * 128 * 128, 3840, 120),
     }
-    quantities = ("numbers per token and layer", "KiB per token", "GiB of cache")
+    quantities = ("numbers", "kib_per_token", "cache_gib")
     for case, figures in expected.items():
-        assert tuple(found(case, quantity) for quantity in quantities) == figures
+        assert tuple(found(*case, quantity) for quantity in quantities) == figures
 
 
 def test_kv_formula_at_other_lengths_batches_and_types(found):
-    one = found("Llama 2 7B, MHA", "GiB of cache")
-    assert found("Llama 2 7B, MHA", "GiB of cache", "probe.n_ctx=4096") == one / 8
-    assert found("Llama 2 7B, MHA", "GiB of cache", "probe.batch=3") == 3 * one
-    assert found("Llama 2 7B, MHA", "GiB of cache", "probe.dtype=fp32") == 2 * one
-    assert (
-        found("Llama 2 7B, MHA", "GiB of weights", "probe.dtype=fp8") == found("Llama 2 7B, MHA", "GiB of weights") / 2
-    )
+    one = found("Llama 2 7B", "mha", "cache_gib")
+    assert found("Llama 2 7B", "mha", "cache_gib", "probe.n_ctx=4096") == one / 8
+    assert found("Llama 2 7B", "mha", "cache_gib", "probe.batch=3") == 3 * one
+    assert found("Llama 2 7B", "mha", "cache_gib", "probe.dtype=fp32") == 2 * one
+    assert found("Llama 2 7B", "mha", "weights_gib", "probe.dtype=fp8") == found("Llama 2 7B", "mha", "weights_gib") / 2
 
 
 def test_llama2_70b_mha(found):
-    assert found("Llama 2 70B, as if MHA", "GiB of cache") == 80
-    assert found("Llama 2 70B, GQA", "GiB of cache") == 10
-    assert found("Llama 2 70B, GQA", "GiB of weights") == pytest.approx(128.5, abs=0.05)
+    assert found("Llama 2 70B", "mha", "cache_gib") == 80
+    assert found("Llama 2 70B", "gqa", "cache_gib") == 10
+    assert found("Llama 2 70B", "gqa", "weights_gib") == pytest.approx(128.5, abs=0.05)
 
 
 def test_mistral_kv(found):
     eight = ("probe.batch=8",)
-    assert found("Mistral 7B, GQA", "KiB per token", *eight) == 128
-    assert found("Mistral 7B, GQA", "GiB of cache", *eight) == 32
-    assert found("Mistral 7B, as if MHA", "KiB per token", *eight) == 512
-    assert found("Mistral 7B, as if MHA", "GiB of cache", *eight) == 128
-    assert found("Mistral 7B, GQA", "GiB of weights", *eight) == pytest.approx(13.5, abs=0.05)
+    assert found("Mistral 7B", "gqa", "kib_per_token", *eight) == 128
+    assert found("Mistral 7B", "gqa", "cache_gib", *eight) == 32
+    assert found("Mistral 7B", "mha", "kib_per_token", *eight) == 512
+    assert found("Mistral 7B", "mha", "cache_gib", *eight) == 128
+    assert found("Mistral 7B", "gqa", "weights_gib", *eight) == pytest.approx(13.5, abs=0.05)
 
 
 def test_mla_576(found):
-    assert found("DeepSeek-V2, MLA", "numbers per token and layer") == 576
-    assert round(1 / found("DeepSeek-V2, MLA", "share of MHA")) == 57
+    assert found("DeepSeek-V2", "mla", "numbers") == 576
+    assert round(1 / found("DeepSeek-V2", "mla", "share_of_mha")) == 57
 
 
 @pytest.mark.parametrize(
@@ -79,8 +97,8 @@ def test_mla_576(found):
         ("Mistral 7B", 7_241_732_096),
     ],
 )
-def test_published_shapes_come_to_the_released_parameters(settled, name, params):
-    assert counts.params(llama_like(settled("probe=kv_cache"), published("shapes.yaml")[name])) == params
+def test_published_shapes_come_to_the_released_parameters(resolved, name, params):
+    assert counts.params(llama_like(resolved("probe=kv_cache"), published("shapes.yaml")[name])) == params
 
 
 def test_deepseek_v2s_parameters_are_those_of_its_released_config():
@@ -99,34 +117,33 @@ def test_every_shape_names_its_source(name):
 
 
 @pytest.mark.parametrize(("attention", "posenc"), PAIRS)
-def test_cached_equals_full(found, attention, posenc):
-    case = f"{attention}, {posenc}"
-    assert found(case, "max |cached - whole|") < 1e-5
-    assert found(case, "bytes measured") == found(case, "bytes by formula")
+def test_cached_equals_full(own, attention, posenc):
+    assert own(attention, posenc, "cached_gap") < 1e-5
+    n_bytes = own(attention, posenc, "bytes_measured")
+    assert n_bytes == own(attention, posenc, "bytes_formula")
     heads = {"mha": 4, "gqa": 2, "mqa": 1}
     if attention in heads:
-        assert (
-            found(case, "bytes measured") == 48 * 2 * 2 * heads[attention] * 16 * 4
-        )  # keys and values, 2 layers, fp32
+        assert n_bytes == 48 * 2 * 2 * heads[attention] * 16 * 4  # keys and values, 2 layers, fp32
 
 
-def test_groups_are_heads(found):
-    as_mha, as_mqa = "gqa with 4 of 4 KV heads, and mha", "gqa with 1 of 4 KV heads, and mqa"
-    for case, share in ((as_mha, 1), (as_mqa, 1 / 4)):
-        assert found(case, "max |gqa - other|") == 0.0
-        assert found(case, "share of MHA's cache") == share
-        assert found(case, "bytes of gqa") == found(case, "bytes of the other")
+def test_groups_are_heads(group):
+    for same, share in (("mha", 1), ("mqa", 1 / 4)):
+        assert group(same, "output_gap") == 0.0
+        assert group(same, "cache_share") == share
+        assert group(same, "bytes_gqa") == group(same, "bytes_other")
     # Two products of all 48 keys with 64 dimensions, 2 FLOPs each, in 2 layers.
-    assert (
-        found(as_mha, "attention FLOPs per token") == found(as_mqa, "attention FLOPs per token") == 2 * 2 * 2 * 48 * 64
-    )
+    assert group("mha", "attention_flops") == group("mqa", "attention_flops") == 2 * 2 * 2 * 48 * 64
 
 
-def test_more_tokens_than_the_documents_have_can_be_decoded(found):
+def test_more_tokens_than_the_documents_have_can_be_decoded(own):
     few = "model.d_model=16"
-    assert found("mha, learned", "bytes measured", "probe.n_tokens=70", few) == 70 * 2 * 2 * 16 * 4
+    assert own("mha", "learned", "bytes_measured", "probe.n_tokens=70", few) == 70 * 2 * 2 * 16 * 4
 
 
 def test_shown_has_a_row_for_every_case(ask):
     frames = kv_cache.shown(ask("kv_cache"))
     assert [len(frame) for frame in frames.values()] == [11, len(PAIRS), 2]
+    published, own, groups = (frame.case.tolist() for frame in frames.values())
+    assert published[:3] == ["Llama 2 7B, MHA", "Llama 2 70B, GQA", "Llama 2 70B, as if MHA"]
+    assert "mha, none" in own
+    assert groups == ["gqa with 4 of 4 KV heads, and mha", "gqa with 1 of 4 KV heads, and mqa"]

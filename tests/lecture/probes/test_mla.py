@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from lecture04.lecture.probes import mla
-from lecture04.lecture.probes.mla import OUTPUTS, SCORES
+from lecture04.lecture.probes.mla import LARGEST, OUTPUTS, SCORES
 
 TOLERANCE = {"float32": 1e-5, "float64": 1e-12}
 
@@ -25,7 +25,7 @@ def test_mla_decoupled(value, dtype, quantity):
 def test_mla_rope_clash(value, dtype):
     """As large as the scores themselves; and no matter of rounding."""
     wrong = value("mla", claim="mla_rope_clash", dtype=dtype, quantity=SCORES)
-    size = value("mla", claim="mla_rope_clash", dtype=dtype, quantity="largest score")
+    size = value("mla", claim="mla_rope_clash", dtype=dtype, quantity=LARGEST)
     assert wrong > 1
     assert wrong > size / 2
 
@@ -41,9 +41,9 @@ def test_other_sizes_and_layouts(value, override):
 
 
 @pytest.fixture
-def layer(settled):
+def layer(resolved):
     """The layer, in float64."""
-    cfg = mla.parts(settled("probe=mla"))
+    cfg = mla.parts(resolved("probe=mla"))
     with torch.no_grad():
         yield cfg, mla.layer(cfg, torch.float64)
 

@@ -32,9 +32,9 @@ def test_rms_centred(value):
 
 
 def test_rms_params(value):
-    at_one_place = {n: value("norm_invariance", quantity="parameters at one place, d_model 64", norm=n) for n in NORMS}
+    at_one_place = {n: value("norm_invariance", quantity="params", norm=n) for n in NORMS}
     assert at_one_place == {"layernorm": 128, "rmsnorm": 64}
-    whole = {n: value("norm_invariance", quantity="parameters of all norms of the model", norm=n) for n in NORMS}
+    whole = {n: value("norm_invariance", quantity="model_params", norm=n) for n in NORMS}
     assert whole["layernorm"] - whole["rmsnorm"] == 64 * 5  # two in each of two blocks, and the last
-    assert value("norm_invariance", quantity="initial weight", norm="layernorm") == 1
-    assert value("norm_invariance", quantity="initial bias", norm="layernorm") == 0
+    assert value("norm_invariance", quantity="initial_weight", norm="layernorm") == 1
+    assert value("norm_invariance", quantity="initial_bias", norm="layernorm") == 0

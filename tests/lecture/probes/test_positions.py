@@ -27,16 +27,16 @@ def test_t5_buckets_follow_the_config_where_it_chose_t5(ask):
 
 
 def at_pairs(value, quantity):
-    return [value("rope", quantity=quantity, case=f"q at {m}, k at {n}") for m, n in PAIRS]
+    return [value("rope", quantity=quantity, q_pos=m, k_pos=n) for m, n in PAIRS]
 
 
 def test_rope_relative(value):
     assert PAIRS == ((3, 1), (10, 8), (100, 98), (1000, 998))
-    assert at_pairs(value, "score with RoPE") == pytest.approx([-1.8956] * 4, abs=1e-4)
+    assert at_pairs(value, "rope_score") == pytest.approx([-1.8956] * 4, abs=1e-4)
 
 
 def test_additive_absolute(value):
-    assert at_pairs(value, "score with sinusoids added") == pytest.approx([9.26, 10.76, 13.38, 8.26], abs=0.01)
+    assert at_pairs(value, "added_score") == pytest.approx([9.26, 10.76, 13.38, 8.26], abs=0.01)
 
 
 def test_rope_length(ask):
@@ -46,29 +46,28 @@ def test_rope_length(ask):
 
 
 def test_rope_rotations(value):
-    assert value("rope", quantity="max |R_a^T R_b - R_(b-a)|") < 1e-12
-    moved = "change of the output when all positions move by 50"
-    assert value("rope", quantity=moved, case="q and k turned") < 1e-12
-    assert value("rope", quantity=moved, case="q, k and v turned") > 0.1
-    assert value("rope", quantity="parameters") == 0
-    assert value("rope", quantity="max |cos, sin of the angles - the sinusoidal encoding|") == 0.0
+    assert value("rope", quantity="identity_gap") < 1e-12
+    assert value("rope", quantity="output_change", variant="qk") < 1e-12
+    assert value("rope", quantity="output_change", variant="qkv") > 0.1
+    assert value("rope", quantity="n_params") == 0
+    assert value("rope", quantity="wave_gap") == 0.0
 
 
 def test_rope_decay(value):
-    scores = [value("rope", claim="rope_decay", case=f"distance {d}") for d in DISTANCES]
+    scores = [value("rope", claim="rope_decay", q_pos=d) for d in DISTANCES]
     assert scores == pytest.approx([64, 61.8, 56.6, 47.0, 42.1, 37.8, 31.3, 35.7, 22.9, 12.8, 17.9], abs=0.05)
     formula = [sum(2 * math.cos(d * 10000 ** (-2 * i / 64)) for i in range(32)) for d in DISTANCES]
     assert scores == pytest.approx(formula, abs=1e-3)
 
 
 def test_rope_layouts(value):
-    assert value("rope", claim="rope_layouts", case="dimensions permuted") < 1e-5
-    assert value("rope", claim="rope_layouts", case="not permuted") > 0.1
+    assert value("rope", claim="rope_layouts", variant="permuted") < 1e-5
+    assert value("rope", claim="rope_layouts", variant="plain") > 0.1
 
 
 def test_rope_takes_the_configs_base(value):
-    wider = value("rope", "posenc=rope", "posenc.base=1e6", claim="rope_decay", case="distance 100")
-    assert wider > value("rope", claim="rope_decay", case="distance 100")
+    wider = value("rope", "posenc=rope", "posenc.base=1e6", claim="rope_decay", q_pos=100)
+    assert wider > value("rope", claim="rope_decay", q_pos=100)
 
 
 DISTANCES_COUNT = {"t5", "alibi", "shaw", "rope", "rope_half", "none"}
@@ -80,8 +79,8 @@ def test_shift_invariance(value, posenc):
     """A new encoding must be put in one of the two sets."""
     assert posenc in DISTANCES_COUNT | PLACES_COUNT
     for what in ("scores", "logits"):
-        change = value("position_shift", posenc=posenc, quantity=f"change of {what}")
-        size = value("position_shift", posenc=posenc, quantity=f"largest of {what}")
+        change = value("position_shift", posenc=posenc, quantity=f"{what}_change")
+        size = value("position_shift", posenc=posenc, quantity=f"{what}_largest")
         if posenc in DISTANCES_COUNT:
             assert change < 1e-12 * size
         else:
@@ -89,7 +88,7 @@ def test_shift_invariance(value, posenc):
 
 
 def test_a_shift_beyond_the_documents_lengthens_the_learned_table(value):
-    change = value("position_shift", "probe.shift=100", posenc="learned", quantity="change of scores")
+    change = value("position_shift", "probe.shift=100", posenc="learned", quantity="scores_change")
     assert change > 0
 
 

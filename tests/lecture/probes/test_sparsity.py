@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from lecture04.cli import train as cli
 from lecture04.lecture.probes import sparsity
 from lecture04.lecture.probes.common import trained
 from lecture04.lecture.probes.finished import of_table
-from lecture04.lecture.probes.sparsity import D_FF, NEVER, PPL, ZEROS
+from lecture04.lecture.probes.sparsity import D_FF, DEAD, PPL, ZEROS
 from lecture04.training.run import load_corpus
 
 N_DOCS = 6
@@ -43,9 +42,9 @@ def test_a_figure_for_every_run_and_layer(table):
     }
 
 
-def test_the_figures_are_those_of_the_hidden_layers(table, settled, outputs):
+def test_the_figures_are_those_of_the_hidden_layers(table, resolved, outputs):
     """One run written out: every document by itself, what stands in front of the down-projection."""
-    run = of_table(settled("probe=sparsity", outputs), "ffn")[1]
+    run = of_table(resolved("probe=sparsity", outputs), "ffn")[1]
     model, corpus = trained(run), load_corpus(run.cfg)
     hidden = {0: [], 1: []}
     for layer, kept in hidden.items():
@@ -60,28 +59,28 @@ def test_the_figures_are_those_of_the_hidden_layers(table, settled, outputs):
         zero_NF = torch.cat(kept) == 0
         of_layer = ours[ours.layer == layer + 1].set_index("quantity").value
         assert of_layer[ZEROS] == pytest.approx(zero_NF.double().mean().item())
-        assert of_layer[NEVER] == zero_NF.all(dim=0).sum().item()
+        assert of_layer[DEAD] == zero_NF.all(dim=0).sum().item()
 
 
-def test_fewer_documents_leave_more_units_silent(ask, table, outputs):
+def test_fewer_documents_leave_more_units_dead(ask, table, outputs):
     one = ask("sparsity", "probe.n_docs=1", outputs)
-    few, many = (t[(t.row == "ReLU") & (t.quantity == NEVER)].value.sum() for t in (one, table))
+    few, many = (t[(t.row == "ReLU") & (t.quantity == DEAD)].value.sum() for t in (one, table))
     assert few > many
 
 
-def test_relu_is_silent_for_many_words_and_smooth_activations_for_none(table):
+def test_relu_is_zero_for_many_words_and_smooth_activations_for_none(table):
     zeros = table[table.quantity == ZEROS].groupby("row").value
     assert zeros.min()["ReLU"] > 0.2
     assert all(zeros.max()[row] < 0.001 for row in ("GELU", "SiLU", "SwiGLU"))
 
 
-def test_claims_are_said_of_the_rows_that_they_are_about(table, settled):
+def test_claims_are_said_of_the_rows_that_they_are_about(table, resolved):
     said = table[table.claim != ""].groupby("claim")[["row", "quantity"]].agg(lambda column: sorted(set(column)))
     assert said.loc["relu_sparsity"].tolist() == [["GELU", "ReLU", "SiLU"], [ZEROS]]
-    assert said.loc["no_dead_units"].tolist() == [["ReLU"], [NEVER]]
+    assert said.loc["no_dead_units"].tolist() == [["ReLU"], [DEAD]]
     assert len(said) == 2
-    cfg = settled("probe=world")
-    assert [sparsity.claim(cfg, "relu_high_lr", quantity) for quantity in (ZEROS, NEVER, PPL)] == [
+    cfg = resolved("probe=world")
+    assert [sparsity.claim(cfg, "relu_high_lr", quantity) for quantity in (ZEROS, DEAD, PPL)] == [
         "",
         "relu_high_lr",
         "relu_high_lr",
@@ -101,7 +100,7 @@ def test_shown_has_mean_and_range_over_the_seeds(table):
 
 
 def probe(folder, *arguments):
-    command = [sys.executable, str(cli.ROOT / "probe.py"), "probe=sparsity", *arguments]
+    command = [sys.executable, str(ROOT / "probe.py"), "probe=sparsity", *arguments]
     return subprocess.run(command, capture_output=True, text=True, cwd=folder)
 
 
@@ -136,7 +135,7 @@ def test_from_the_command_line(swept, tmp_path):
 def test_relu_sparsity_and_no_dead_units(ask, tmp_path):
     """Both claims on full-size runs of one seed."""
     outputs = f"paths.outputs={tmp_path}"
-    command = [sys.executable, str(cli.ROOT / "train.py"), "-m", "sweeps=ffn", "seed=0", "logger=none", outputs]
+    command = [sys.executable, str(ROOT / "train.py"), "-m", "sweeps=ffn", "seed=0", "logger=none", outputs]
     subprocess.run(command, check=True, capture_output=True)
     (folder,) = (tmp_path / "sweeps").iterdir()
     folder.rename(tmp_path / "sweeps" / "ffn")

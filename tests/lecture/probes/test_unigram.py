@@ -21,9 +21,9 @@ def few(tmp_path):
     return ("data.n_train=60", "data.n_val=20", "data.n_test=30", f"paths.outputs={tmp_path}")
 
 
-def test_the_figures_are_counted_words(value, settled, few):
+def test_the_figures_are_counted_words(value, resolved, few):
     """Counted here token by token, on a corpus where words that training never saw stand in the other splits."""
-    corpus = load_corpus(settled("probe=unigram", *few))
+    corpus = load_corpus(resolved("probe=unigram", *few))
     train, val = (
         [t for t in getattr(corpus, split).tokens.tolist() if corpus.vocab[t] != "<bos>"] for split in ("train", "val")
     )

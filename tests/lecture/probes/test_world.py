@@ -9,7 +9,7 @@ import pytest
 from lecture04.data.garden import POSSESSIVES
 from lecture04.lecture.probes import world
 from lecture04.lecture.probes.finished import of_config
-from lecture04.lecture.probes.world import BUCKETS, CORPUS, EXCESS, MEAN, NONE, SHARE, TOKENS
+from lecture04.lecture.probes.world import BUCKETS, CORPUS, EXCESS, MEAN, NONE, SHARE, TOKENS, UNSEEN
 from lecture04.training.run import load_corpus
 
 
@@ -19,11 +19,11 @@ def test_floor(value, whole_corpus):
 
 def test_doc_length(value, whole_corpus):
     for split in ("train", "val", "test"):
-        assert 24 < value("world", whole_corpus, claim="doc_length", case=split) < 26
+        assert 24 < value("world", whole_corpus, claim="doc_length", split=split) < 26
 
 
-def test_the_corpus_is_counted(value, settled, whole_corpus):
-    corpus, words = load_corpus(settled("probe=world", whole_corpus)), Counter()
+def test_the_corpus_is_counted(value, resolved, whole_corpus):
+    corpus, words = load_corpus(resolved("probe=world", whole_corpus)), Counter()
     documents = [
         corpus.test.tokens[a + 1 : b].tolist()
         for a, b in zip(corpus.test.offsets[:-1], corpus.test.offsets[1:], strict=True)
@@ -33,30 +33,30 @@ def test_the_corpus_is_counted(value, settled, whole_corpus):
     lengths = sorted(map(len, documents))
 
     def found(quantity):
-        return value("world", whole_corpus, case="test", quantity=quantity)
+        return value("world", whole_corpus, split="test", quantity=quantity)
 
     assert found("documents") == 2000
-    assert found("predicted tokens") == sum(lengths)
-    assert found("mean tokens") == pytest.approx(sum(lengths) / 2000)
-    assert found("median tokens") == (lengths[999] + lengths[1000]) / 2
+    assert found("predicted_tokens") == sum(lengths)
+    assert found("mean_tokens") == pytest.approx(sum(lengths) / 2000)
+    assert found("median_tokens") == (lengths[999] + lengths[1000]) / 2
     assert found("longest") == lengths[-1] <= 64
     assert found("possessives") == sum(words[word] for word in POSSESSIVES)
-    assert found("true perplexity") == pytest.approx(math.exp(-corpus.test.log_prob.sum() / sum(lengths)))
-    assert value("world", whole_corpus, quantity="words of the vocabulary") == 92
+    assert found("true_ppl") == pytest.approx(math.exp(-corpus.test.log_prob.sum() / sum(lengths)))
+    assert value("world", whole_corpus, quantity="vocabulary") == 92
 
 
 def test_far_is_what_evaluation_takes_for_far(value, whole_corpus):
     def far(window):
-        return value("world", whole_corpus, f"eval.window={window}", case="test", quantity="far possessives")
+        return value("world", whole_corpus, f"eval.window={window}", split="test", quantity="far_possessives")
 
     assert far(4) > 400
-    assert far(0) == value("world", whole_corpus, case="test", quantity="possessives")
+    assert far(0) == value("world", whole_corpus, split="test", quantity="possessives")
     assert far(0) > far(4) > far(8) > 0
 
 
-def test_without_runs_the_corpus_is_there_and_stderr_says_what_is_missing(settled, tmp_path, capsys):
+def test_without_runs_the_corpus_is_there_and_stderr_says_what_is_missing(resolved, tmp_path, capsys):
     few = ("data.n_train=9", "data.n_val=3", "data.n_test=3")
-    table = world.world(settled("probe=world", *few, f"paths.outputs={tmp_path}"))
+    table = world.world(resolved("probe=world", *few, f"paths.outputs={tmp_path}"))
     assert set(table.part) == {CORPUS}
     assert list(world.shown(table)) == ["The corpus: 92 words"]
     said = capsys.readouterr().err
@@ -70,9 +70,9 @@ def overrides(swept, small_data):
 
 
 @pytest.fixture
-def parts(settled, overrides):
+def parts(resolved, overrides):
     """The config, the corpus and the standard model's runs of a small sweep."""
-    cfg = settled("probe=world", *overrides)
+    cfg = resolved("probe=world", *overrides)
     return cfg, load_corpus(cfg), of_config(cfg)
 
 
@@ -95,15 +95,15 @@ def test_how_often_a_pairing_was_seen(parts):
     ("seen", "bucket"),
     [
         (-1, NONE),
-        (0, "never seen"),
-        (1, "seen 1-2 times"),
-        (2, "seen 1-2 times"),
-        (3, "seen 3-10 times"),
-        (10, "seen 3-10 times"),
-        (11, "seen 11-100 times"),
-        (100, "seen 11-100 times"),
-        (101, "seen more often"),
-        (9999, "seen more often"),
+        (0, UNSEEN),
+        (1, "seen_1"),
+        (2, "seen_1"),
+        (3, "seen_3"),
+        (10, "seen_3"),
+        (11, "seen_11"),
+        (100, "seen_11"),
+        (101, "seen_101"),
+        (9999, "seen_101"),
     ],
 )
 def test_buckets(seen, bucket):
@@ -118,7 +118,7 @@ def test_the_buckets_hold_the_whole_excess_that_evaluation_finds(ask, overrides,
     table = ask("world", *overrides)
     for run in runs:
         lines = table[(table.part == EXCESS) & (table.seed == run.seed)]
-        wide = lines.pivot(index="case", columns="quantity", values="value")
+        wide = lines.pivot(index="pairing", columns="quantity", values="value")
         buckets = wide.drop(index="all")
         assert buckets[TOKENS].sum() == wide[TOKENS]["all"] == corpus.test.n_predicted
         assert buckets[SHARE].sum() == pytest.approx(1)
@@ -130,7 +130,7 @@ def test_the_buckets_hold_the_whole_excess_that_evaluation_finds(ask, overrides,
 
 def test_the_claim_is_about_what_was_never_seen(ask, overrides):
     claimed = ask("world", *overrides).query("claim == 'unseen_pairs'")
-    assert set(claimed.case) == {"never seen"}
+    assert set(claimed.pairing) == {UNSEEN}
     assert set(claimed.quantity) == {TOKENS, SHARE, MEAN}
 
 
@@ -138,13 +138,16 @@ def test_shown_has_a_row_for_every_bucket(ask, overrides):
     corpus, excess = world.shown(ask("world", *overrides)).items()
     assert list(corpus[1].columns) == ["quantity", "train", "val", "test"]
     assert excess[0].endswith("(seeds 0, 1)")
-    assert excess[1].pairing.tolist() == [*BUCKETS, NONE, "all"]
-    assert excess[1]["lowest share"].iloc[0] <= excess[1][SHARE].iloc[0] <= excess[1]["highest share"].iloc[0]
+    assert excess[1].pairing.tolist() == list(world.PAIRINGS.values())
+    assert list(world.PAIRINGS) == [*BUCKETS, NONE, "all"]
+    assert (
+        excess[1]["lowest share"].iloc[0] <= excess[1]["share of excess"].iloc[0] <= excess[1]["highest share"].iloc[0]
+    )
 
 
 def test_a_table_goes_to_a_file_and_comes_back(ask, overrides, tmp_path):
     """Figures of the corpus have no seed, and are written as such."""
     table = ask("world", *overrides)
     text = table.to_csv(index=False)
-    assert ",corpus,,test,documents,40.0" in text
-    assert f",{EXCESS},1,all,{TOKENS}," in text
+    assert ",corpus,test,,,documents,40.0" in text
+    assert f",{EXCESS},test,all,1,{TOKENS}," in text

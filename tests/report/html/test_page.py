@@ -14,7 +14,7 @@ import pytest
 
 from lecture04.report.html import write, write_index
 from lecture04.report.html.page import MOST_BYTES
-from lecture04.report.html.rows import differing, flat, rows, shared
+from lecture04.report.html.rows import differing, flat, row_details, shared
 from lecture04.report.results import collect
 
 EVIL = "<script>document.title"
@@ -118,7 +118,7 @@ def test_the_table_can_be_read_without_the_script(parsed):
 
 
 def test_each_row_has_its_settings_where_they_differ(star, compose):
-    found = rows(collect(star))
+    found = row_details(collect(star))
     assert differing(found) == ["ffn", "norm", "optim.lr"]
     by_name = {row.name: row for row in found}
     evil = next(row for name, row in by_name.items() if name.startswith(EVIL))
@@ -144,7 +144,7 @@ def test_a_parts_name_stands_under_its_family():
 
 
 def test_a_rows_command_asks_for_its_own_settings(star):
-    evil = next(row for row in rows(collect(star)) if row.name.startswith(EVIL))
+    evil = next(row for row in row_details(collect(star)) if row.name.startswith(EVIL))
     assert evil.command == "python train.py norm=rmsnorm optim.lr=0.01 seed=0,1,2 -m"
 
 
@@ -178,12 +178,14 @@ def test_the_index_lists_every_table_with_its_verdicts(make_sweep, tmp_path):
 def test_the_command_says_where_it_put_things_and_imports_no_torch(make_sweep):
     folder = make_sweep({"a": (3.8, 3.9, 3.85), "b": (3.7, 3.8, 3.75)})
     code = (
-        "import sys; from lecture04.report.html.__main__ import main\n"
+        "import sys; from lecture04.cli.main import main\n"
         "main()\n"
         "assert not {'torch', 'wandb', 'matplotlib'} & set(sys.modules)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, "--outputs", str(folder.parents[1])], capture_output=True, text=True
+        [sys.executable, "-c", code, "report", "--html", "--outputs", str(folder.parents[1])],
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
     named = [Path(line.split("  ")[0]) for line in done.stdout.splitlines()]
@@ -195,7 +197,7 @@ def test_the_command_says_where_it_put_things_and_imports_no_torch(make_sweep):
 def test_what_is_not_there_is_one_sentence(names, said, tmp_path):
     outputs = tmp_path if names else tmp_path / "nowhere"
     (tmp_path / "sweeps").mkdir()
-    command = [sys.executable, "-m", "lecture04.report.html", *names, "--outputs", str(outputs)]
+    command = [sys.executable, "-m", "lecture04.cli.main", "report", "--html", *names, "--outputs", str(outputs)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode != 0
     assert said in done.stderr

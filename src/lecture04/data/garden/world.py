@@ -7,11 +7,9 @@ grammar; the collocations (who does what, to what, what it looks like, where), w
 many pairings are rare and some are never seen in training; and agreement: a possessive pronoun agrees with the subject
 of its own clause, which may stand far back, beyond a relative clause or people and animals of another gender.
 
-    python -m lecture04.data.garden --sample 5
+    lecture04 sample 5
 """
 
-import argparse
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -293,29 +291,3 @@ def _given(terminal: Terminal) -> int:
             return TOKEN_ID[word]
         case _:
             return -1
-
-
-def _show(document: Document) -> str:
-    words = [
-        f"{VOCAB[token]}({distance})" if distance else VOCAB[token]
-        for token, distance in zip(document.tokens, document.subject_distance, strict=True)
-    ]
-    total, n_tokens = float(document.log_prob.sum()), len(document.tokens)
-    perplexity = math.exp(-total / n_tokens)
-    return f"{' '.join(words)}\n    {n_tokens} tokens, log p = {total:.2f} nats, perplexity {perplexity:.2f}"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Shows documents of the Garden World with their true probabilities.")
-    parser.add_argument("--sample", type=int, default=5, metavar="N", help="how many documents (default: 5)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the documents (default: 0)")
-    parser.add_argument("--world-seed", type=int, default=0, help="seed of the collocations (default: 0)")
-    args = parser.parse_args()
-    garden, rng = Garden(args.world_seed), np.random.default_rng(args.seed)
-    for _ in range(args.sample):
-        print(_show(garden.sample(rng)))
-    print("\nhis(5): the pronoun's subject stands 5 tokens back")
-
-
-if __name__ == "__main__":
-    main()

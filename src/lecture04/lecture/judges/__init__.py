@@ -1,4 +1,4 @@
-"""Where claims are judged: a function a claim, a file a section of the notebook. Importing this registers them all.
+"""Where claims are judged: a function per claim, a file per section of the notebook. Importing this registers all.
 
 world       section 0: the corpus and the standard model
 ffn         section 1: activations, gated feed-forward layers, sparsity
@@ -7,8 +7,8 @@ attention   section 3: the KV cache, MQA and GQA, MLA
 uptraining  section 3.4: from MHA to GQA and MQA
 position    section 4: absolute, relative, rotated; beyond the trained length
 recipe      section 5: the parts together
-figures     reading single figures out of a probe's table, and writing them
-compare     reading a difference and its verdict out of a sweep
+figures     single figures of a probe's table: reading and writing them
+compare     differences between rows of a sweep, and their verdicts
 """
 
 from lecture04.lecture.judges import attention, ffn, norm, position, recipe, uptraining, world

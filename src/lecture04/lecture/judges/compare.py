@@ -3,15 +3,20 @@
 import math
 from dataclasses import dataclass
 
+from lecture04.lecture.claims import claim
 from lecture04.lecture.evidence import NotYetError, numbers
 from lecture04.records.metrics import METRICS
 from lecture04.report.comparison import judge_metric
 from lecture04.report.results import Results
-from lecture04.stats import Scale
-from lecture04.stats.band import Design, FamilyName
+from lecture04.stats import Design, FamilyName, Scale
 
 APART = ("better", "worse")
-LECTURE_NOISE = 0.034 / 3.851  # of a perplexity
+ALPHA = 0.05  # of every table, for all its differences together
+
+
+def lecture_noise() -> float:
+    """The share of a perplexity by which two of the lecture's seeds differ."""
+    return float(claim("seed_noise").lecture) / float(claim("standard_model").lecture)
 
 
 @dataclass(frozen=True)
@@ -33,11 +38,11 @@ class Difference:
 
     @property
     def is_open(self) -> bool:
-        """Whether more seeds must say."""
+        """Whether more seeds are needed to decide."""
         return self.verdict in ("unconfirmed", "single run")
 
     def holds(self, *, above: bool) -> bool | None:
-        """Whether the row is told apart as above (or below) its reference; None where more seeds must say.
+        """Whether the row is told apart as above (or below) its reference; None where more seeds are needed.
 
         A mean on the other side does not hold, nor does a row that diverged or whose reference did.
         """
@@ -48,7 +53,7 @@ class Difference:
         return None if self.is_open else self.is_apart
 
     def is_not(self, *, above: bool) -> bool | None:
-        """Whether the row is not told apart as above (or below) its reference; None where more seeds must say."""
+        """Whether the row is not told apart as above (or below) its reference; None where more seeds are needed."""
         if self.verdict == "single run":
             return None
         if math.isnan(self.delta):
@@ -59,7 +64,7 @@ class Difference:
 
     @property
     def is_within_noise(self) -> bool | None:
-        """Whether the two are not told apart; None where more seeds must say, False where one of them diverged."""
+        """Whether the two are not told apart; None where more seeds are needed, False where one of them diverged."""
         if math.isnan(self.delta):
             return False
         return None if self.is_open else not self.is_apart
@@ -79,8 +84,9 @@ class Difference:
         """A difference of perplexities beside what two of the lecture's seeds differed by; empty without a figure."""
         if math.isnan(self.delta):
             return ""
-        how = "more" if abs(self.delta) > LECTURE_NOISE else "less"
-        return f"{how} than the {LECTURE_NOISE:.1%} by which two of the lecture's seeds differed"
+        noise = lecture_noise()
+        how = "more" if abs(self.delta) > noise else "less"
+        return f"{how} than the {noise:.1%} by which two of the lecture's seeds differed"
 
     def described(self) -> str:
         """`RMSNorm against LayerNorm +1.02 ± 0.68 %`."""
@@ -88,7 +94,7 @@ class Difference:
 
 
 def judged(
-    results: Results, metric: str, design: Design, *, baseline: str | None = None, alpha: float = 0.05
+    results: Results, metric: str, design: Design, *, baseline: str | None = None, alpha: float = ALPHA
 ) -> list[Difference]:
     """A table's differences under a design, each with its verdict.
 
@@ -99,7 +105,7 @@ def judged(
         metric = as_ppl
     items = METRICS[metric].items
     if items and not any(results.values(items).values()):
-        raise NotYetError(f"sweep {results.manifest['name']} has no {items}")
+        raise NotYetError(f"sweep {results.manifest.name} has no {items}")
     found = judge_metric(results, metric, design=design, baseline=baseline, alpha=alpha)
     return [
         Difference(v.row, v.reference, v.family, v.delta, v.half_width, v.verdict, found.scale) for v in found.verdicts
@@ -118,22 +124,22 @@ def difference(results: Results, metric: str, row: str, reference: str) -> Diffe
     Raises NotYetError where a run of either is missing.
     """
     numbers(results, metric, row, reference)
-    design = results.manifest["design"]
+    design = results.manifest.design
     own = judged(results, metric, design) if design != "path" else []
     for d in [*own, *judged(results, metric, "star", baseline=reference)]:
         if (d.row, d.reference) == (row, reference):
             return d
-    raise NotYetError(f"sweep {results.manifest['name']} does not compare {row!r} with {reference!r}")
+    raise NotYetError(f"sweep {results.manifest.name} does not compare {row!r} with {reference!r}")
 
 
 def all_pairs(results: Results, metric: str, *rows: str) -> list[Difference]:
-    """Every two of these rows, so that all hold together at 95 %: a star round each but the last, each at 5 % / stars.
+    """Every two of these rows, all together at 95 %: a star round each row but the last, each at an equal share of 5 %.
 
     Raises NotYetError where a run is missing.
     """
     numbers(results, metric, *rows)
     found: list[Difference] = []
     for i, reference in enumerate(rows[:-1]):
-        star = judged(results, metric, "star", baseline=reference, alpha=0.05 / (len(rows) - 1))
+        star = judged(results, metric, "star", baseline=reference, alpha=ALPHA / (len(rows) - 1))
         found += [d for d in star if d.row in rows[i + 1 :]]
     return found

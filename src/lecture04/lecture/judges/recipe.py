@@ -1,31 +1,29 @@
 """Section 5: the parts together."""
 
+from lecture04.lecture.claims import Claim
 from lecture04.lecture.evidence import Evidence, NotYetError, curve, mean, n_diverged, numbers, seeds_of, validation
 from lecture04.lecture.finding import Finding, judges, weigh
 from lecture04.lecture.judges.compare import Difference, family
 from lecture04.lecture.judges.figures import spread
 
 PARTS = ["ffn", "attention", "norm", "placement", "position", "bias"]
-NAMED = ("Transformer", "GPT-2", "BERT", "T5", "Llama 2", "Llama 3", "Mistral", "DeepSeek-V2")
-TRAINS = 6.0  # a validation perplexity
-EPOCH = 250  # steps
 
 
 @judges("models_table")
-def models_table(evidence: Evidence) -> Finding:
+def models_table(claim: Claim, evidence: Evidence) -> Finding:
     table = evidence.probe("models")
     empty = int(table[[*PARTS, "source"]].isna().sum().sum())
-    absent = [name for name in NAMED if not table["model"].str.startswith(name).any()]
+    absent = [name for name in claim.bounds["named"] if not table["model"].str.startswith(name).any()]
     return weigh(
         f"{len(table)} models, {len(PARTS)} parts each, every one with its source",
-        (len(table) >= 10, f"{len(table)} models"),
+        (len(table) >= claim.bounds["n_models"], f"{len(table)} models"),
         (not empty, f"{empty} cells are empty"),
         (not absent, f"there is no {', '.join(absent)}"),
     )
 
 
 @judges("recipe_path")
-def recipe_path(evidence: Evidence) -> Finding:
+def recipe_path(claim: Claim, evidence: Evidence) -> Finding:
     results = evidence.sweep("recipe")
     steps = family(results, "test/nll", "step")
     return weigh(
@@ -37,7 +35,7 @@ def recipe_path(evidence: Evidence) -> Finding:
 
 
 @judges("recipe_ends")
-def recipe_ends(evidence: Evidence) -> Finding:
+def recipe_ends(claim: Claim, evidence: Evidence) -> Finding:
     results = evidence.sweep("recipe")
     total = family(results, "test/nll", "total")[-1]
     first, last = results.rows[0], results.rows[-1]
@@ -53,14 +51,14 @@ def recipe_ends(evidence: Evidence) -> Finding:
 
 
 @judges("possessives")
-def possessives(evidence: Evidence) -> Finding:
+def possessives(claim: Claim, evidence: Evidence) -> Finding:
     results = evidence.sweep("recipe")
-    metric = "possessive/accuracy"
+    metric = "pronouns/accuracy"
     end = family(results, metric, "total")[-1]
     rope = next(d for d in family(results, metric, "step") if d.row == "+ RoPE")
     shown = numbers(results, metric, rope.reference, rope.row, results.rows[0], results.rows[-1])
     share = {row: sum(seeds.values()) / len(seeds) for row, seeds in shown.items()}
-    n = int(next(iter(results.values("possessive/n")[rope.row].values())))
+    n = int(next(iter(results.values("pronouns/n")[rope.row].values())))
 
     def reason(what: str, d: Difference) -> str:
         wrong = [round((1 - share[row]) * n) for row in (d.reference, d.row)]
@@ -77,17 +75,17 @@ def possessives(evidence: Evidence) -> Finding:
     )
 
 
-def epoch_losses(evidence: Evidence, row: str, seed: int) -> list[float]:
-    """A run's mean training loss in each epoch."""
+def epoch_losses(evidence: Evidence, row: str, seed: int, n_steps: int) -> list[float]:
+    """A run's mean training loss in each epoch of so many steps."""
     points = curve(evidence.sweep("stability"), row, seed, "train/loss")
     last = max(step for step, _ in points)
-    spans = [(start, start + EPOCH) for start in range(0, last, EPOCH)]
+    spans = [(start, start + n_steps) for start in range(0, last, n_steps)]
     inside = [[loss for step, loss in points if low < step <= high] for low, high in spans]
     return [sum(losses) / len(losses) for losses in inside if losses]
 
 
 @judges("stability")
-def stability(evidence: Evidence) -> Finding:
+def stability(claim: Claim, evidence: Evidence) -> Finding:
     results = evidence.sweep("stability")
     if min(len(seeds_of(results, row)) for row in ("2017", "Llama")) < 2:
         raise NotYetError("one seed a recipe; what collapses is to be seen in two at least")
@@ -96,7 +94,7 @@ def stability(evidence: Evidence) -> Finding:
     for row in ("2017", "Llama"):
         seeds = seeds_of(results, row)
         best[row] = [min(validation(results, row, seed)) for seed in seeds]
-        losses = epoch_losses(evidence, row, seeds[0])
+        losses = epoch_losses(evidence, row, seeds[0], claim.bounds["epoch_steps"])
         said.append(
             f"{row} {spread(best[row], '.3f')} (loss {' to '.join(f'{x:.3f}' for x in losses)} in seed {seeds[0]})"
         )
@@ -106,13 +104,13 @@ def stability(evidence: Evidence) -> Finding:
         f"best validation perplexity {'; '.join(said)}; {diverged['2017']} of {n} and {diverged['Llama']} diverged",
         (diverged["2017"] == n, f"{diverged['2017']} of {n} runs of the 2017 recipe diverged"),
         (not diverged["Llama"], f"{diverged['Llama']} runs of Llama's recipe diverged"),
-        (max(best["Llama"]) < TRAINS, f"Llama's recipe reaches {max(best['Llama']):.2f} only"),
+        (max(best["Llama"]) < claim.bounds["trained"], f"Llama's recipe reaches {max(best['Llama']):.2f} only"),
     )
 
 
 @judges("kv_per_token")
-def kv_per_token(evidence: Evidence) -> Finding:
+def kv_per_token(claim: Claim, evidence: Evidence) -> Finding:
     results = evidence.sweep("recipe")
     found = [mean(results, "kv_per_token", row) for row in (results.rows[0], results.rows[-1])]
     ours = ", ".join(f"{x:.0f}" for x in found)
-    return weigh(ours, (found == [256, 128], f"the caches keep {ours}"))
+    return weigh(ours, (found == claim.bounds["numbers"], f"the caches keep {ours}"))

@@ -2,6 +2,7 @@
 
 import math
 
+from lecture04.lecture.claims import Claim
 from lecture04.lecture.evidence import Evidence, mean, numbers
 from lecture04.lecture.finding import Finding, judges, weigh
 from lecture04.lecture.judges.compare import Difference, difference
@@ -21,7 +22,7 @@ def _ppl(evidence: Evidence, sweep: str, *rows: str) -> str:
 
 
 @judges("uptrain_direct")
-def uptrain_direct(evidence: Evidence) -> Finding:
+def uptrain_direct(claim: Claim, evidence: Evidence) -> Finding:
     worse = [
         *((f"{kind}, random", f"{kind}, {how}") for kind in ("GQA-2", "MQA") for how in ("mean", "first")),
         *((f"MQA, {how}", f"GQA-2, {how}") for how in ("mean", "first")),
@@ -41,7 +42,7 @@ def uptrain_direct(evidence: Evidence) -> Finding:
 
 
 @judges("uptrain_5pct")
-def uptrain_5pct(evidence: Evidence) -> Finding:
+def uptrain_5pct(claim: Claim, evidence: Evidence) -> Finding:
     d = _difference(evidence, "uptrain", "GQA-2, mean, 75", "MHA")
     ours = f"{_ppl(evidence, 'uptrain', 'MHA', 'GQA-2, mean, 75')}: {d.written()}"
     bands = abs(d.delta) / d.half_width if d.half_width else math.inf
@@ -58,7 +59,7 @@ def uptrain_5pct(evidence: Evidence) -> Finding:
 
 
 @judges("uptrain_mqa_first")
-def uptrain_mqa_first(evidence: Evidence) -> Finding:
+def uptrain_mqa_first(claim: Claim, evidence: Evidence) -> Finding:
     as_it_is = _difference(evidence, "uptrain_direct", "MQA, first", "MQA, mean")
     after = _difference(evidence, "uptrain", "MQA, mean, 75", "GQA-2, mean, 75")
     results = evidence.sweep("uptrain_direct")
@@ -76,7 +77,7 @@ def uptrain_mqa_first(evidence: Evidence) -> Finding:
 
 
 @judges("uptrain_250")
-def uptrain_250(evidence: Evidence) -> Finding:
+def uptrain_250(claim: Claim, evidence: Evidence) -> Finding:
     d = _difference(evidence, "uptrain", "MQA, mean, 250", "MQA, first, 250")
     little = "; 250 steps of training leave little of how the heads were merged"
     return weigh(
@@ -101,10 +102,10 @@ def _no_worse(evidence: Evidence, *rows: str) -> Finding:
 
 
 @judges("scratch_gqa")
-def scratch_gqa(evidence: Evidence) -> Finding:
+def scratch_gqa(claim: Claim, evidence: Evidence) -> Finding:
     return _no_worse(evidence, "GQA-2 from scratch", "MQA from scratch")
 
 
 @judges("mqa_small")
-def mqa_small(evidence: Evidence) -> Finding:
+def mqa_small(claim: Claim, evidence: Evidence) -> Finding:
     return _no_worse(evidence, "MQA from scratch")

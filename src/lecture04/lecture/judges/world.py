@@ -2,26 +2,27 @@
 
 import math
 
+from lecture04.lecture.claims import Claim
 from lecture04.lecture.evidence import Evidence, numbers
 from lecture04.lecture.finding import Finding, judges, weigh
-from lecture04.lecture.judges.figures import lines, spread, value, values
+from lecture04.lecture.judges.figures import lines, spread, value, values, within
 
 STANDARD = "LayerNorm"  # the row of sweep norm that is the standard model
 
 
-def _in_range(x: float, low: float, high: float, form: str) -> Finding:
+def _in_range(claim: Claim, x: float, form: str) -> Finding:
     shown = format(x, form)
-    return weigh(shown, (low <= x <= high, f"{shown} lies outside {low:g} to {high:g}"))
+    return weigh(shown, (within(x, claim.bounds), f"{shown} lies outside {claim.expected}"))
 
 
 @judges("floor")
-def floor(evidence: Evidence) -> Finding:
-    return _in_range(value(evidence.probe("world", "floor")), 3.60, 3.72, ".3f")
+def floor(claim: Claim, evidence: Evidence) -> Finding:
+    return _in_range(claim, value(evidence.probe("world", "floor")), ".3f")
 
 
 @judges("doc_length")
-def doc_length(evidence: Evidence) -> Finding:
-    return _in_range(value(evidence.probe("world", "doc_length"), case="train"), 24, 26, ".1f")
+def doc_length(claim: Claim, evidence: Evidence) -> Finding:
+    return _in_range(claim, value(evidence.probe("world", "doc_length"), split="train"), ".1f")
 
 
 def _seeds(evidence: Evidence) -> list[float]:
@@ -30,18 +31,18 @@ def _seeds(evidence: Evidence) -> list[float]:
 
 
 @judges("standard_model")
-def standard_model(evidence: Evidence) -> Finding:
+def standard_model(claim: Claim, evidence: Evidence) -> Finding:
     found = _seeds(evidence)
     mean = sum(found) / len(found)
     return weigh(
         f"{mean:.3f} ({', '.join(f'{x:.3f}' for x in found)})",
         (not math.isnan(mean), "a run diverged"),
-        (3.78 <= mean <= 3.92, f"the mean is {mean:.3f}"),
+        (within(mean, claim.bounds), f"the mean is {mean:.3f}"),
     )
 
 
 @judges("seed_noise")
-def seed_noise(evidence: Evidence) -> Finding:
+def seed_noise(claim: Claim, evidence: Evidence) -> Finding:
     found = _seeds(evidence)
     if len(found) < 2:
         return weigh(f"{len(found)} seed", (None, "a spread takes two seeds at least"))
@@ -49,23 +50,23 @@ def seed_noise(evidence: Evidence) -> Finding:
     return weigh(
         f"{wide:.3f} over {len(found)} seeds",
         (not math.isnan(wide), "a run diverged"),
-        (0.01 <= wide <= 0.06, f"{len(found)} seeds spread by {wide:.3f}"),
+        (within(wide, claim.bounds), f"{len(found)} seeds spread by {wide:.3f}"),
     )
 
 
 @judges("unseen_pairs")
-def unseen_pairs(evidence: Evidence) -> Finding:
+def unseen_pairs(claim: Claim, evidence: Evidence) -> Finding:
     table = evidence.probe("world")
-    unseen = lines(table, case="never seen")
-    shares, tokens = values(unseen, quantity="share of excess"), values(unseen, quantity="tokens")
-    everywhere = values(lines(table, part="excess on test", case="all"), quantity="tokens")
+    unseen = lines(table, pairing="unseen")
+    shares, tokens = values(unseen, quantity="excess_share"), values(unseen, quantity="tokens")
+    everywhere = values(table, part="excess", pairing="all", quantity="tokens")
     share = sum(shares) / len(shares)
-    of_all = lines(table, part="excess on test", quantity="share of excess")
-    seen = sum(values(of_all.loc[~of_all["case"].isin(["never seen", "no pairing"])])) / len(shares)
+    of_all = lines(table, part="excess", quantity="excess_share")
+    seen = sum(values(of_all.loc[~of_all["pairing"].isin(["unseen", "no_pairing"])])) / len(shares)
     return weigh(
         f"{share:.1%} of the excess ({spread(shares, '.1%')} over {len(shares)} seeds)",
         (
-            share > 0.5,
+            share > claim.bounds["share"],
             f"only {tokens[0]:.0f} of {everywhere[0]:,.0f} test tokens have a pairing that training never showed, and "
             f"{share:.1%} of the excess falls on them, against {seen:.0%} on pairings that were seen: our world shows "
             "nearly all that it has in training",
@@ -74,7 +75,7 @@ def unseen_pairs(evidence: Evidence) -> Finding:
 
 
 @judges("textbook_equal")
-def textbook_equal(evidence: Evidence) -> Finding:
+def textbook_equal(claim: Claim, evidence: Evidence) -> Finding:
     found = evidence.test("textbook")
     gap, ours, theirs = (found[name] for name in ("largest_difference", "perplexity_ours", "perplexity_theirs"))
     whose = "a trained run's" if found["trained"] else "drawn"

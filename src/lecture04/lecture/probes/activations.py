@@ -11,6 +11,7 @@ from torch import Tensor
 from lecture04.config import Root
 from lecture04.config.registry import register
 from lecture04.lecture.probes.common import activation, largest
+from lecture04.lecture.probes.text import labelled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,6 +24,16 @@ CURVES: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu_tanh": activation("gelu_tanh"),
     "silu": activation("silu"),
     **{SWISH(beta): activation("swish", beta=beta) for beta in (0.1, 1.0, 10.0)},
+}
+# The quantities of the table, as they are shown.
+LABELS = {
+    "value": "value",
+    "derivative": "derivative",
+    "minimum": "minimum",
+    "gap_to_gelu": "largest gap to gelu on [-5, 0]",
+    "gap_to_half_x": "largest gap to x/2 on [-5, 5]",
+    "gap_to_relu": "largest gap to relu on [-5, 5]",
+    "gap_to_autograd": "largest gap of the formula to autograd on [-5, 5]",
 }
 # Those with one minimum, which lies between these two points.
 BRACKETS = {
@@ -66,7 +77,7 @@ def minimum(name: str) -> tuple[float, float]:
 def activations(cfg: Root) -> pd.DataFrame:
     """ReLU, GELU, its tanh form, SiLU and Swish: values, derivatives, minima, and Swish's two limits.
 
-    Columns: claim, quantity, function, x, value. Depends on no setting.
+    Columns: claim, quantity (see LABELS), function, x, value. Depends on no setting.
     """
     rows: list[tuple[str, str, str, float | None, float]] = []
     grid = torch.tensor(GRID, dtype=torch.float64)
@@ -78,16 +89,16 @@ def activations(cfg: Root) -> pd.DataFrame:
         rows.append((claim, "minimum", name, *minimum(name)))
     x = points(-5, 0, 500_001)
     gap = (CURVES["gelu"](x) - CURVES["gelu_tanh"](x)).abs()
-    rows.append(("gelu_tanh_gap", "largest gap to gelu on [-5, 0]", "gelu_tanh", x[gap.argmax()].item(), largest(gap)))
+    rows.append(("gelu_tanh_gap", "gap_to_gelu", "gelu_tanh", x[gap.argmax()].item(), largest(gap)))
     x = points(-5, 5, 10_001)
     for beta in (0.1, 0.01, 0.001):
         off = largest(activation("swish", beta=beta)(x) - x / 2)
-        rows.append(("swish_limits", "largest gap to x/2 on [-5, 5]", SWISH(beta), None, off))
+        rows.append(("swish_limits", "gap_to_half_x", SWISH(beta), None, off))
     for beta in (10.0, 100.0, 1000.0):
         off = largest(activation("swish", beta=beta)(x) - torch.relu(x))
-        rows.append(("swish_limits", "largest gap to relu on [-5, 5]", SWISH(beta), None, off))
+        rows.append(("swish_limits", "gap_to_relu", SWISH(beta), None, off))
     off = largest(derivative(CURVES["silu"], x) - silu_derivative(x))
-    rows.append(("silu_derivative", "largest gap of the formula to autograd on [-5, 5]", "silu", None, off))
+    rows.append(("silu_derivative", "gap_to_autograd", "silu", None, off))
     return pd.DataFrame(rows, columns=["claim", "quantity", "function", "x", "value"])
 
 
@@ -98,7 +109,7 @@ def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
         part = table[table.quantity == quantity]
         frames[title] = part.pivot(index="x", columns="function", values="value")[list(CURVES)].reset_index()
     rest = ~table.quantity.isin(["value", "derivative"])
-    frames["Minima, gaps and limits"] = table.loc[rest, ["quantity", "function", "x", "value"]]
+    frames["Minima, gaps and limits"] = labelled(table.loc[rest, ["quantity", "function", "x", "value"]], LABELS)
     return frames
 
 

@@ -14,21 +14,22 @@ DISTANCES = (0, 1, 16, 64, 512)
 def alibi(cfg: config.Root) -> pd.DataFrame:
     """ALiBi's slope of each head, and the bias that it makes of a distance.
 
-    Columns: claim, head, quantity ("slope", or "bias at distance d"), value. Depends on model.n_heads; the lecture's
-    is 4.
+    Columns: claim, head, quantity (slope or bias), distance (of a bias), value. Depends on model.n_heads; the
+    lecture's is 4.
     """
     encoding = ALiBi(config.PosEnc(name="alibi"), cfg.model)
     far = torch.tensor(DISTANCES)
     bias_HTS = encoding.bias(far, torch.zeros(1, dtype=torch.long))
-    rows: list[tuple[str, int, str, float]] = []
+    rows: list[tuple[str, int, str, int | None, float]] = []
     for head, slope in enumerate(encoding.slopes.tolist(), 1):
-        rows.append(("alibi_slopes", head, "slope", slope))
+        rows.append(("alibi_slopes", head, "slope", None, slope))
         biases = bias_HTS[head - 1, :, 0].tolist()
-        rows += [("", head, f"bias at distance {d}", b) for d, b in zip(DISTANCES, biases, strict=True)]
-    return pd.DataFrame(rows, columns=["claim", "head", "quantity", "value"])
+        rows += [("", head, "bias", d, b) for d, b in zip(DISTANCES, biases, strict=True)]
+    return pd.DataFrame(rows, columns=["claim", "head", "quantity", "distance", "value"]).astype({"distance": "Int64"})
 
 
 def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """A row a head."""
-    wide = table.pivot(index="head", columns="quantity", values="value")[table.quantity.unique()]
+    label = ["slope" if d is pd.NA else f"bias at distance {d}" for d in table.distance]
+    wide = table.assign(label=label).pivot(index="head", columns="label", values="value")[list(dict.fromkeys(label))]
     return {"ALiBi's heads": wide.reset_index()}

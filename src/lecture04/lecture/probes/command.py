@@ -1,4 +1,4 @@
-"""`python probe.py probe=NAME`: Hydra composes, the probe answers, its table is printed and written down."""
+"""`python probe.py probe=NAME`: Hydra composes the config, the probe runs, its table is printed and written."""
 
 import sys
 from pathlib import Path
@@ -13,11 +13,11 @@ from omegaconf import DictConfig
 from lecture04.cli import train as cli
 from lecture04.config import messages as errors
 from lecture04.config import overrides as arguments
-from lecture04.config import registry
-from lecture04.config import resolve as settle
+from lecture04.config import registry, resolve
+from lecture04.config.places import CONF
 from lecture04.lecture.probes import options
 
-if TYPE_CHECKING:  # a config error and --help answer without pandas
+if TYPE_CHECKING:  # config errors and --help do without pandas
     import pandas as pd
 
 USAGE = """\
@@ -31,26 +31,26 @@ Groups and settings are those of a run (python train.py --help).
 """
 
 
-def settled(cfg: DictConfig) -> options.ProbeRoot:
-    """The config of a probe, settled. Raises UserError with every error, one a line."""
+def resolved(cfg: DictConfig) -> options.ProbeRoot:
+    """The config of a probe, resolved. Raises UserError with every error, one a line."""
     root = cli.to_root(cfg)
     assert isinstance(root, options.ProbeRoot)
-    if bad := settle.validate(root) + root.probe.errors(root):
+    if bad := resolve.validate(root) + root.probe.errors(root):
         raise errors.UserError("\n".join(bad))
-    done = settle.settle(root)
+    done = resolve.settle(root)
     assert isinstance(done, options.ProbeRoot)
     return done
 
 
 def ready(cfg: DictConfig) -> options.ProbeRoot:
-    """The config of a probe that has all that it reads, settled. Raises UserError where it has not."""
-    done = settled(cfg)
+    """As `resolved`; raises UserError also where runs that the probe reads are missing."""
+    done = resolved(cfg)
     done.probe.require(done)
     return done
 
 
 class Check(Callback):
-    """Every error of the config, and what it reads and is not there, before its folder is made."""
+    """Reports every error of the config, and missing runs, before the probe's folder is made."""
 
     def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Exit with the errors."""
@@ -69,10 +69,10 @@ register()
 
 
 def perform(cfg: options.ProbeRoot, folder: Path, command: str) -> str:
-    """Ask a settled config's probe; write table.csv, table.md and, where there is one, plot.png. Returns the text."""
+    """Run a resolved config's probe; write table.csv, table.md and, if it has a plot, plot.png. Returns the text."""
     import torch
 
-    from lecture04.lecture.probes import faces
+    from lecture04.lecture.probes import text
     from lecture04.records.record import write_whole
 
     torch.set_num_threads(cfg.trainer.threads)
@@ -83,15 +83,15 @@ def perform(cfg: options.ProbeRoot, folder: Path, command: str) -> str:
     frames = module.shown(table) if hasattr(module, "shown") else {title: table}
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(folder / "table.csv", table.to_csv(index=False))
-    write_whole(folder / "table.md", f"# {title}\n\n{faces.markdown(frames)}\nMade by `{command}`.\n")
+    write_whole(folder / "table.md", f"# {title}\n\n{text.markdown(frames)}\nMade by `{command}`.\n")
     files = ["table.csv", "table.md"]
     if hasattr(module, "plot"):
         module.plot(table).savefig(folder / "plot.png", dpi=150)
         files.append("plot.png")
-    return f"{faces.terminal(frames)}\n\n{folder}/{', '.join(files)}"
+    return f"{text.terminal(frames)}\n\n{folder}/{', '.join(files)}"
 
 
-@hydra.main(version_base="1.3", config_path=str(cli.ROOT / "conf"), config_name="probe")
+@hydra.main(version_base="1.3", config_path=str(CONF), config_name="probe")
 def main(cfg: DictConfig) -> None:
     """One probe."""
     here = HydraConfig.get()
@@ -103,7 +103,9 @@ def help_text() -> str:
     """What `python probe.py --help` prints."""
     about = {name: registry.entry("probe", name).summary for name in registry.names("probe")}
     width = max(map(len, about))
-    return "\n".join([USAGE, "probe:", *(f"  {name:{width}}  {what}" for name, what in about.items())])
+    usage = USAGE.replace("python probe.py", arguments.program("probe.py"))
+    usage = usage.replace("python train.py", arguments.program("train.py"))
+    return "\n".join([usage, "probe:", *(f"  {name:{width}}  {what}" for name, what in about.items())])
 
 
 def entry() -> None:

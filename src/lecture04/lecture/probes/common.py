@@ -1,4 +1,4 @@
-"""What several probes need: parts by name, published shapes, tokens, trained models."""
+"""Helpers of several probes: parts by name, published shapes, tokens, trained models."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +10,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from lecture04 import config
-from lecture04.config import resolve as settle
+from lecture04.config import resolve
 from lecture04.config.messages import UserError
 from lecture04.config.registry import lookup
 from lecture04.lecture.probes.finished import Run
@@ -27,18 +27,18 @@ def activation(name: str, *, beta: float = 1.0) -> Any:
 
 
 def with_posenc(cfg: config.Root, name: str) -> config.Root:
-    """The same config with another position encoding, settled; a learned table is as long as the data ask for.
+    """The same config with another position encoding, resolved; a learned table is as long as the documents.
 
-    Options are the config's own where it chose this encoding, else the defaults. Raises as `settle` does.
+    Options are the config's own where it chose this encoding, else the defaults. Raises ValueError as resolving does.
     """
     options = cfg.posenc if cfg.posenc.name == name else _schema("posenc", name, config.PosEnc)(name=name)
     if isinstance(options, config.Learned):
         options = replace(options, n_positions=None)
-    return settle.settle(replace(cfg, posenc=options))
+    return resolve.settle(replace(cfg, posenc=options))
 
 
 def with_attention(cfg: config.Root, name: str, n_kv_heads: int | None = None) -> config.Root:
-    """The same config with another attention, settled; gqa has half as many KV heads as heads unless told."""
+    """The same config with another attention, resolved; gqa has half as many KV heads as heads unless told."""
     asked = cfg.attention
     if name == "gqa" and n_kv_heads is None:
         n_kv_heads = asked.n_kv_heads if asked.name == name else max(1, cfg.model.n_heads // 2)
@@ -50,7 +50,7 @@ def with_attention(cfg: config.Root, name: str, n_kv_heads: int | None = None) -
         qk_norm=asked.qk_norm,
         causal=asked.causal,
     )
-    return settle.settle(replace(cfg, attention=attention))
+    return resolve.settle(replace(cfg, attention=attention))
 
 
 def _schema(family: str, name: str, default: Any) -> Any:
@@ -58,7 +58,7 @@ def _schema(family: str, name: str, default: Any) -> Any:
 
 
 def published(file: str) -> dict[str, dict[str, Any]]:
-    """The entries of a data file beside this one, by the model's name."""
+    """The entries of a YAML file in this folder, by the model's name."""
     return yaml.safe_load((HERE / file).read_text(encoding="utf-8"))
 
 
@@ -67,7 +67,7 @@ def llama_like(cfg: config.Root, shape: dict[str, Any]) -> config.Root:
     d_model = shape["n_heads"] * shape["d_head"]
     model = config.Model(d_model=d_model, n_layers=shape["n_layers"], n_heads=shape["n_heads"], bias=False, tied=False)
     attention = config.Attention(name="gqa", n_kv_heads=shape["n_kv_heads"], bias=False)
-    return settle.settle(
+    return resolve.settle(
         replace(
             cfg,
             model=model,
@@ -92,7 +92,7 @@ def largest(x: Tensor) -> float:
 
 
 def trained(run: Run) -> LanguageModel:
-    """A finished run's model. Raises UserError where its parameters are not there, or not those of today's code."""
+    """A finished run's model. Raises UserError where its checkpoint is missing or does not fit today's code."""
     try:
         return checkpoint.load(run.cfg, run.record.folder).eval()
     except (FileNotFoundError, SafetensorError, RuntimeError) as e:

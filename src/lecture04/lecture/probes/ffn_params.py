@@ -5,6 +5,7 @@ Large ones are built on the meta device, which makes shapes and no numbers.
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 import torch
@@ -16,7 +17,18 @@ from lecture04.config.registry import lookup, register
 from lecture04.lecture.probes.common import largest, llama_like, published
 from lecture04.nn.model import LanguageModel
 
-Rows = list[tuple[str, str, str, float]]
+# claim, quantity, ffn, d_model, d_ff, bias, by, value
+Row = tuple[str, str, str, int | None, int | None, bool | None, str, float]
+
+# The quantities of the table, as they are shown; filled in with the row's other columns.
+LABELS = {
+    "layer_params": "{ffn}, d_model {d_model}, d_ff {d_ff}, {biases}",
+    "eight_d_squared": "8 d_model^2, d_model {d_model}",
+    "quadratic_gap": "max |f(2x) - 4 f(x)|, bilinear without biases",
+    "rounded_d_ff": "8/3 of {d_model}, rounded up to a multiple of 256",
+    "rounding_share": "over 8/3 of {d_model}, as a share",
+    "model_params": "Llama 2 7B",
+}
 
 
 def n_params(module: nn.Module) -> int:
@@ -35,11 +47,13 @@ def rounded_up(size: float, multiple: int) -> int:
     return math.ceil(size / multiple) * multiple
 
 
-def layer_rows(claim: str, name: str, d_model: int, d_ff: int, *, bias: bool) -> Rows:
+def layer_rows(claim: str, name: str, d_model: int, d_ff: int, *, bias: bool) -> list[Row]:
     """A layer's parameters by formula and as built."""
-    what = f"{name}, d_model {d_model}, d_ff {d_ff}, {'biases' if bias else 'no biases'}"
     formula = counts.ffn_params(d_model, d_ff, gated=name != "relu", bias=bias)
-    return [(claim, what, "formula", formula), (claim, what, "model", n_params(layer(name, d_model, d_ff, bias=bias)))]
+    built = n_params(layer(name, d_model, d_ff, bias=bias))
+    return [
+        (claim, "layer_params", name, d_model, d_ff, bias, by, n) for by, n in (("formula", formula), ("model", built))
+    ]
 
 
 def quadratic_gap(d_model: int) -> float:
@@ -54,7 +68,7 @@ def quadratic_gap(d_model: int) -> float:
 
 
 def llama_2_7b(cfg: config.Root) -> config.Root:
-    """The settled config of Llama 2 7B."""
+    """The resolved config of Llama 2 7B."""
     return llama_like(cfg, published("shapes.yaml")["Llama 2 7B"])
 
 
@@ -62,34 +76,43 @@ def llama_2_7b(cfg: config.Root) -> config.Root:
 def ffn_params(cfg: config.Root) -> pd.DataFrame:
     """What a gated FFN costs, how two thirds make up for it, and Llama 2 7B's parameters to the last one.
 
-    Columns: claim, quantity, by (formula or model), value. Depends on model.d_model; the lecture's is 64.
+    Columns: claim, quantity (see LABELS), ffn, d_model, d_ff, bias, by (formula or model), value. Depends on
+    model.d_model; the lecture's is 64.
     """
     d = cfg.model.d_model
     rows = layer_rows("ffn_plain_256", "relu", d, 4 * d, bias=True)
     rows += layer_rows("ffn_swiglu_256", "swiglu", d, 4 * d, bias=True)
     rows += layer_rows("ffn_swiglu_171", "swiglu", d, round(8 * d / 3), bias=True)
     # Three times the width, so that 8/3 of it is a whole number.
-    rows += [("eight_thirds", f"8 d_model^2, d_model {3 * d}", "formula", 8 * (3 * d) ** 2)]
+    rows.append(("eight_thirds", "eight_d_squared", "", 3 * d, None, None, "formula", 8 * (3 * d) ** 2))
     rows += layer_rows("eight_thirds", "relu", 3 * d, 12 * d, bias=False)
     rows += layer_rows("eight_thirds", "swiglu", 3 * d, 8 * d, bias=False)
-    rows.append(("bilinear_quadratic", "max |f(2x) - 4 f(x)|, bilinear without biases", "model", quadratic_gap(d)))
+    rows.append(("bilinear_quadratic", "quadratic_gap", "bilinear", d, 4 * d, False, "model", quadratic_gap(d)))
     llama = llama_2_7b(cfg)
-    eight_thirds = 8 / 3 * llama.model.d_model
+    width = llama.model.d_model
+    eight_thirds = 8 / 3 * width
     d_ff = rounded_up(eight_thirds, 256)
     rows += [
-        ("llama_d_ff", "8/3 of 4096, rounded up to a multiple of 256", "formula", d_ff),
-        ("llama_d_ff", "over 8/3 of 4096, as a share", "formula", d_ff / eight_thirds - 1),
+        ("llama_d_ff", "rounded_d_ff", "swiglu", width, d_ff, False, "formula", d_ff),
+        ("llama_d_ff", "rounding_share", "swiglu", width, d_ff, False, "formula", d_ff / eight_thirds - 1),
     ]
     with torch.device("meta"):
         model = LanguageModel(replace(llama, ffn=replace(llama.ffn, d_ff=d_ff)))
     rows += [
-        ("llama2_7b", "Llama 2 7B", "formula", counts.params(llama)),
-        ("llama2_7b", "Llama 2 7B", "model", n_params(model)),
+        ("llama2_7b", "model_params", "swiglu", width, d_ff, False, "formula", counts.params(llama)),
+        ("llama2_7b", "model_params", "swiglu", width, d_ff, False, "model", n_params(model)),
     ]
-    return pd.DataFrame(rows, columns=["claim", "quantity", "by", "value"])
+    table = pd.DataFrame(rows, columns=["claim", "quantity", "ffn", "d_model", "d_ff", "bias", "by", "value"])
+    return table.astype({"d_model": "Int64", "d_ff": "Int64", "bias": "boolean"})
 
 
 def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Formula and model side by side."""
+    table = table.assign(quantity=[label(row) for row in table.to_dict("records")])
     wide = table.pivot(index="quantity", columns="by", values="value")
     return {"Parameters": wide.loc[table.quantity.unique()].reset_index()}
+
+
+def label(row: dict[str, Any]) -> str:
+    """A row's quantity, as it is shown."""
+    return LABELS[row["quantity"]].format(**row, biases="biases" if row["bias"] is True else "no biases")

@@ -1,5 +1,6 @@
-"""Runs that are there already, for probes that ask something of trained models. No torch here, so that what is missing
-is said at once.
+"""Finished runs on disk, for probes that read trained models.
+
+No torch is imported here, so that an error about a missing run comes without delay.
 """
 
 from collections.abc import Iterator
@@ -10,19 +11,18 @@ from typing import Any
 from lecture04.config import Root
 from lecture04.config.messages import UserError, nearest
 from lecture04.config.overrides import command_line
+from lecture04.config.places import SWEEPS
 from lecture04.records.config_file import read_config
 from lecture04.records.identity import fingerprint
 from lecture04.records.record import Record, Status, read_json
 
-SWEEPS = Path(__file__).parents[4] / "sweeps"
-
 
 @dataclass(frozen=True)
 class Run:
-    """A trained run: the row that asked for it, its settled config and its folder.
+    """A trained run: its row in the table, its resolved config and its folder.
 
-    `cfg.paths` is where the run lies now, whatever its own config says of the place where it was trained; `again` is
-    the command that makes it, `evaluation` the key of its evaluation in the table.
+    `cfg.paths` is where the run lies now, which may not be where it was trained; `again` is the command that trains it,
+    `evaluation` the key of its evaluation in the table.
     """
 
     row: str
@@ -40,7 +40,7 @@ def sweep_command(outputs: Path, name: str) -> str:
 
 
 def manifest(cfg: Root, name: str) -> dict[str, Any]:
-    """A table's sweep.json. Raises UserError, which names the command that makes the table, where there is none."""
+    """A table's sweep.json. Raises UserError with the command that makes the table where there is none."""
     outputs = Path(cfg.paths.outputs)
     if found := read_json(outputs / "sweeps" / name / "sweep.json"):
         return found
@@ -52,9 +52,9 @@ def manifest(cfg: Root, name: str) -> dict[str, Any]:
 
 
 def of_table(cfg: Root, name: str) -> list[Run]:
-    """Every run of a table under cfg.paths.outputs, in its order; those that diverged count.
+    """Every run of a table under cfg.paths.outputs, in the table's order, diverged ones included.
 
-    Raises UserError, which names the command to mend it, where the table or one of its runs is not there.
+    Raises UserError with the command that makes it where the table or one of its runs is missing.
     """
     table = manifest(cfg, name)
     folder = Path(cfg.paths.outputs) / "runs"
@@ -72,10 +72,10 @@ def of_table(cfg: Root, name: str) -> list[Run]:
 
 
 def of_config(cfg: Root) -> list[Run]:
-    """The finished runs of a settled config, whatever their seed and whoever asked for them, in the order of seeds.
+    """The finished runs of a resolved config, with any seed, in the order of seeds.
 
-    The config alone counts (with torch's version); where several runs differ in code only, it is the one of today's
-    code, or else the one written last.
+    Runs are found by the config and torch's version. Where several differ in code only, the one of today's code is
+    taken, or else the one written last.
     """
     run = as_run(cfg)
     found: dict[int, Record] = {}
@@ -93,11 +93,11 @@ def of_config(cfg: Root) -> list[Run]:
 
 
 def _finished(runs: Path) -> Iterator[Record]:
-    """The finished ones of a folder of runs, the one written last at the end."""
+    """The finished runs of a folder, in the order in which they were written."""
     records = [Record(path.parent) for path in sorted(runs.glob("*/summary.json"), key=lambda p: p.stat().st_mtime)]
     return (record for record in records if record.status() is Status.finished)
 
 
 def as_run(cfg: Root) -> Root:
-    """A probe's config less the probe: that of the run with the same settings."""
+    """The config of the run that has the same settings as this probe."""
     return Root(**{f.name: getattr(cfg, f.name) for f in fields(Root)})

@@ -16,6 +16,7 @@ from lecture04 import config
 from lecture04.config.registry import register
 from lecture04.data.batches import Batch, training_batches
 from lecture04.lecture.probes import options
+from lecture04.lecture.probes.text import labelled
 from lecture04.nn.init import build
 from lecture04.training.loop import batch_loss
 from lecture04.training.run import load_corpus
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 
 DEPTHS = (2, 6, 12, 24)
 PLACEMENTS = ("pre", "post")
-EVENNESS, TOTAL = "largest / smallest layer", "total"
+# Quantities; LABELS has them as they are shown.
+LAYER, TOTAL, EVENNESS = "layer", "total", "evenness"
+LABELS = {TOTAL: "total", EVENNESS: "largest / smallest layer"}
 
 
 def depths(cfg: config.Root, asked: list[int] | None) -> list[int]:
@@ -35,19 +38,20 @@ def depths(cfg: config.Root, asked: list[int] | None) -> list[int]:
     return list(DEPTHS) if cfg.model.n_layers == config.Model().n_layers else [cfg.model.n_layers]
 
 
-def norms(cfg: config.Root, batch: Batch) -> dict[str, float]:
-    """Gradient norms of a new model on one batch: of each layer's FFN output matrix, by number from 1, and in total."""
+def norms(cfg: config.Root, batch: Batch) -> list[tuple[str, int | None, float]]:
+    """(quantity, layer from 1, value) of a new model on one batch: each layer's FFN output matrix, and the total."""
     model = build(cfg)
     batch_loss(model, batch).backward()
     grads = {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
     layers = [grads[f"blocks.{i}.ffn.down.weight"].norm().item() for i in range(cfg.model.n_layers)]
     total = torch.nn.utils.get_total_norm(grads.values()).item()
-    return {str(i): norm for i, norm in enumerate(layers, 1)} | {TOTAL: total, EVENNESS: max(layers) / min(layers)}
+    found: list[tuple[str, int | None, float]] = [(LAYER, i, norm) for i, norm in enumerate(layers, 1)]
+    return [*found, (TOTAL, None, total), (EVENNESS, None, max(layers) / min(layers))]
 
 
 def banded(table: pd.DataFrame) -> pd.DataFrame:
     """Mean over the seeds and the half-width of its 95 % interval by Student's t, a row for each quantity."""
-    by = table.groupby(["placement", "n_layers", "quantity"], sort=False).value
+    by = table.groupby(["placement", "n_layers", "quantity", "layer"], sort=False, dropna=False).value
     found = by.agg(["mean", "std", "count"]).reset_index()
     factor = [student.ppf(0.975, n - 1) / math.sqrt(n) for n in found["count"]]
     return found.assign(half_width=found["std"] * factor).drop(columns=["std", "count"])
@@ -57,13 +61,13 @@ def banded(table: pd.DataFrame) -> pd.DataFrame:
 def grad_norms(cfg: options.ProbeRoot) -> pd.DataFrame:
     """Gradient norms at initialisation by layer and depth, pre-norm beside post-norm.
 
-    Columns: claim, placement, n_layers, seed, quantity (a layer's number from 1, "total", or the ratio of the largest
-    to the smallest layer), value. All parts but the placement count; probe.n_seeds seeds from `seed` on, each with
-    initial values and a batch of its own, the same for every depth.
+    Columns: claim, placement, n_layers, seed, quantity (layer, total, or evenness: the largest over the smallest
+    layer), layer (its number from 1), value. All parts but the placement count; probe.n_seeds seeds from `seed` on,
+    each with initial values and a batch of its own, the same for every depth.
     """
     wanted = cfg.probe
     assert isinstance(wanted, options.GradNorms)
-    corpus, rows = load_corpus(cfg), list[tuple[str, str, int, int, str, float]]()
+    corpus, rows = load_corpus(cfg), list[tuple[str, str, int, int, str, int | None, float]]()
     for seed in range(cfg.seed, cfg.seed + wanted.n_seeds):
         batch = next(
             training_batches(corpus.train, seed=seed, batch_size=cfg.trainer.batch_size, max_len=cfg.data.max_len)
@@ -76,10 +80,11 @@ def grad_norms(cfg: options.ProbeRoot) -> pd.DataFrame:
                     placement=config.Placement(name=placement),
                     model=replace(cfg.model, n_layers=n_layers),
                 )
-                for quantity, value in norms(parts, batch).items():
+                for quantity, layer, value in norms(parts, batch):
                     claim = "even_layers" if quantity == EVENNESS else f"{placement}_grads"
-                    rows.append((claim, placement, n_layers, seed, quantity, value))
-    return pd.DataFrame(rows, columns=["claim", "placement", "n_layers", "seed", "quantity", "value"])
+                    rows.append((claim, placement, n_layers, seed, quantity, layer, value))
+    columns = ["claim", "placement", "n_layers", "seed", "quantity", "layer", "value"]
+    return pd.DataFrame(rows, columns=columns).astype({"layer": "Int64"})
 
 
 def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -87,18 +92,18 @@ def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     found = banded(table)
     found["text"] = [f"{m:.3f} ± {h:.3f}" for m, h in zip(found["mean"], found.half_width, strict=True)]
     n_seeds = table.seed.nunique()
-    last = found[found.quantity == found.n_layers.astype(str)].assign(quantity="last layer")
-    first = found[found.quantity == "1"].assign(quantity="first layer")
-    rest = found[found.quantity.isin([TOTAL, EVENNESS])]
+    layers = found.loc[found.quantity == LAYER]
+    last = layers.loc[layers.layer == layers.n_layers].assign(quantity="last layer")
+    first = layers.loc[layers.layer == 1].assign(quantity="first layer")
+    rest = labelled(found.loc[found.quantity != LAYER], LABELS)
     wide = pd.concat([first, last, rest]).pivot(index=["placement", "n_layers"], columns="quantity", values="text")
     wide = wide.loc[list(dict.fromkeys(zip(found.placement, found.n_layers, strict=True)))]
-    summary = wide[["first layer", "last layer", TOTAL, EVENNESS]].reset_index()
-    deepest = found[(found.n_layers == found.n_layers.max()) & ~found.quantity.isin([TOTAL, EVENNESS])]
-    layers = deepest.pivot(index="quantity", columns="placement", values="text")
-    layers = layers.loc[deepest.quantity.unique(), deepest.placement.unique()].reset_index(names="layer")
+    summary = wide[["first layer", "last layer", *LABELS.values()]].reset_index()
+    deepest = layers.loc[layers.n_layers == layers.n_layers.max()]
+    by_layer = deepest.pivot(index="layer", columns="placement", values="text")[deepest.placement.unique()]
     return {
         f"Gradient norms at initialisation, mean over {n_seeds} seeds ± 95 %": summary,
-        f"FFN output matrices at depth {found.n_layers.max()}": layers,
+        f"FFN output matrices at depth {found.n_layers.max()}": by_layer.reset_index(),
     }
 
 
@@ -109,10 +114,10 @@ def plot(table: pd.DataFrame) -> "Figure":
 
     figure = Figure(figsize=(11, 4.2), layout="constrained")
     n_lines = table.n_layers.nunique()
-    found = banded(table.loc[~table.quantity.isin([TOTAL, EVENNESS])])
+    found = banded(table.loc[table.quantity == LAYER])
     for axes, placement in zip(figure.subplots(1, len(PLACEMENTS), sharey=True), PLACEMENTS, strict=True):
         for i, (n_layers, line) in enumerate(found[found.placement == placement].groupby("n_layers")):
-            x, mean, half = line.quantity.astype(int), line["mean"], line.half_width
+            x, mean, half = line.layer.astype(int), line["mean"], line.half_width
             color = colormaps["viridis"](0.85 * i / max(1, n_lines - 1))  # in order, for the colour-blind and in grey
             axes.plot(x, mean, marker=".", color=color, label=f"{n_layers} layers")
             axes.fill_between(x, mean - half, mean + half, color=color, alpha=0.2)

@@ -16,12 +16,32 @@ from lecture04.config import sizes as counts
 from lecture04.config.registry import names, register
 from lecture04.lecture.probes import options
 from lecture04.lecture.probes.common import largest, llama_like, published, with_attention, with_posenc, words
+from lecture04.lecture.probes.text import labelled
 from lecture04.nn.init import build
 from lecture04.nn.model import Cache, LanguageModel
 
-Row = tuple[str, str, str, str, float]
+# claim, part, model, attention, posenc, n_kv_heads, quantity, value
+Row = tuple[str, str, str, str, str, int | None, str, float]
+COLUMNS = ["claim", "part", "model", "attention", "posenc", "n_kv_heads", "quantity", "value"]
 KIB, GIB = 2**10, 2**30
-ACCOUNT, MEASURED, GROUPS = "published models", "our own cache", "groups and heads"
+# The parts and quantities of the table, as they are shown.
+ACCOUNT, MEASURED, GROUPS = "published", "own", "groups"
+TITLES = {ACCOUNT: "Published models", MEASURED: "Our own cache", GROUPS: "Groups and heads"}
+LABELS = {
+    "numbers": "numbers per token and layer",
+    "share_of_mha": "share of MHA",
+    "kib_per_token": "KiB per token",
+    "cache_gib": "GiB of cache",
+    "weights_gib": "GiB of weights",
+    "cached_gap": "max |cached - whole|",
+    "bytes_measured": "bytes measured",
+    "bytes_formula": "bytes by formula",
+    "output_gap": "max |gqa - other|",
+    "bytes_gqa": "bytes of gqa",
+    "bytes_other": "bytes of the other",
+    "cache_share": "share of MHA's cache",
+    "attention_flops": "attention FLOPs per token",
+}
 
 
 def attention_numbers(cfg: config.Root, n_heads: int, n_kv_heads: int, d_head: int) -> int:
@@ -37,17 +57,20 @@ def accounted(cfg: config.Root, wanted: options.KVCache) -> Iterator[Row]:
         n_heads, d_head = shape["n_heads"], shape["d_head"]
         as_mha = attention_numbers(cfg, n_heads, n_heads, d_head)
         own = attention_numbers(cfg, n_heads, shape["n_kv_heads"], d_head)
-        kind = "MHA" if own == as_mha else "GQA"
+        kind = "mha" if own == as_mha else "gqa"
         if "d_latent" in shape:
-            kind, own = "MLA", shape["d_latent"] + shape["d_rope"]
-        for label, numbers in {kind: own, "MHA": as_mha}.items():
+            kind, own = "mla", shape["d_latent"] + shape["d_rope"]
+        for attention, numbers in {kind: own, "mha": as_mha}.items():
             a_token = numbers * shape["n_layers"] * width
-            case = f"{name}, {label if label == kind else 'as if MHA'}"
-            yield "kv_formula", ACCOUNT, case, "numbers per token and layer", numbers
-            yield "kv_formula", ACCOUNT, case, "share of MHA", numbers / as_mha
-            yield "kv_formula", ACCOUNT, case, "KiB per token", a_token / KIB
-            yield "kv_formula", ACCOUNT, case, "GiB of cache", a_token * wanted.n_ctx * wanted.batch / GIB
-            yield "kv_formula", ACCOUNT, case, "GiB of weights", n_params(cfg, shape) * width / GIB
+            figures = {
+                "numbers": numbers,
+                "share_of_mha": numbers / as_mha,
+                "kib_per_token": a_token / KIB,
+                "cache_gib": a_token * wanted.n_ctx * wanted.batch / GIB,
+                "weights_gib": n_params(cfg, shape) * width / GIB,
+            }
+            for quantity, value in figures.items():
+                yield "kv_formula", ACCOUNT, name, attention, "", None, quantity, value
 
 
 def n_params(cfg: config.Root, shape: dict[str, Any]) -> int:
@@ -79,14 +102,14 @@ def measured(cfg: config.Root, wanted: options.KVCache) -> Iterator[Row]:
                 parts = with_posenc(with_attention(longer, attention), posenc)
             except ValueError:  # a pair that cannot be
                 continue
-            model, case = build(parts), f"{attention}, {posenc}"
+            model = build(parts)
             with torch.no_grad():
                 logits, cache = decoded(model, tokens_BT)
                 gap = largest(logits - model(tokens_BT))
             formula = counts.kv_per_token(parts) * wanted.n_tokens * model.embed.weight.element_size()
-            yield "cached_equals_full", MEASURED, case, "max |cached - whole|", gap
-            yield "cached_equals_full", MEASURED, case, "bytes measured", n_bytes(cache)
-            yield "cached_equals_full", MEASURED, case, "bytes by formula", formula
+            figures = {"cached_gap": gap, "bytes_measured": n_bytes(cache), "bytes_formula": formula}
+            for quantity, value in figures.items():
+                yield "cached_equals_full", MEASURED, "", attention, posenc, None, quantity, value
 
 
 def groups(cfg: config.Root, wanted: options.KVCache) -> Iterator[Row]:
@@ -95,16 +118,19 @@ def groups(cfg: config.Root, wanted: options.KVCache) -> Iterator[Row]:
     cfg = replace(cfg, data=replace(cfg.data, max_len=max(cfg.data.max_len, wanted.n_tokens)))
     for n_kv_heads, same in ((h, "mha"), (1, "mqa")):
         grouped, other = with_attention(cfg, "gqa", n_kv_heads), with_attention(cfg, same)
-        case = f"gqa with {n_kv_heads} of {h} KV heads, and {same}"
         with torch.no_grad():
             ours, cache = decoded(build(grouped), tokens_BT)
             theirs, full = decoded(build(other), tokens_BT)
             mha_cache = decoded(build(with_attention(cfg, "mha")), tokens_BT)[1]
-        yield "groups_are_heads", GROUPS, case, "max |gqa - other|", largest(ours - theirs)
-        yield "groups_are_heads", GROUPS, case, "bytes of gqa", n_bytes(cache)
-        yield "groups_are_heads", GROUPS, case, "bytes of the other", n_bytes(full)
-        yield "groups_are_heads", GROUPS, case, "share of MHA's cache", n_bytes(cache) / n_bytes(mha_cache)
-        yield "groups_are_heads", GROUPS, case, "attention FLOPs per token", attention_flops(grouped, wanted.n_tokens)
+        figures = {
+            "output_gap": largest(ours - theirs),
+            "bytes_gqa": n_bytes(cache),
+            "bytes_other": n_bytes(full),
+            "cache_share": n_bytes(cache) / n_bytes(mha_cache),
+            "attention_flops": attention_flops(grouped, wanted.n_tokens),
+        }
+        for quantity, value in figures.items():
+            yield "groups_are_heads", GROUPS, "", same, "", n_kv_heads, quantity, value
 
 
 def attention_flops(cfg: config.Root, n_ctx: int) -> int:
@@ -116,20 +142,38 @@ def attention_flops(cfg: config.Root, n_ctx: int) -> int:
 def kv_cache(cfg: options.ProbeRoot) -> pd.DataFrame:
     """What the KV cache costs: of published models at any length, and of ours, measured while decoding.
 
-    Columns: claim, part, case, quantity, value. The account counts probe.n_ctx tokens in probe.batch sequences at
-    probe.dtype; probe.n_tokens tokens are decoded through our own model, at initial values in float32.
+    Columns: claim, part, model, attention, posenc, n_kv_heads, quantity (see LABELS), value. Part "published" counts
+    probe.n_ctx tokens in probe.batch sequences at probe.dtype, each model with its own attention and as if it had MHA.
+    In part "own" probe.n_tokens tokens are decoded through our own model, at initial values in float32. Part "groups"
+    holds gqa with n_kv_heads against the attention that is the same.
     """
     wanted = cfg.probe
     assert isinstance(wanted, options.KVCache)
     rows = [*accounted(cfg, wanted), *measured(cfg, wanted), *groups(cfg, wanted)]
-    return pd.DataFrame(rows, columns=["claim", "part", "case", "quantity", "value"])
+    return pd.DataFrame(rows, columns=COLUMNS).astype({"n_kv_heads": "Int64"})
 
 
 def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """A table a part, a row a case."""
     frames = {}
-    for part in table.part.unique():
-        lines = table[table.part == part]
+    for part, title in TITLES.items():
+        lines = table.loc[table.part == part]
+        lines = labelled(lines, LABELS).assign(case=cases(lines))
         wide = lines.pivot(index="case", columns="quantity", values="value")
-        frames[part.capitalize()] = wide.loc[lines.case.unique(), lines.quantity.unique()].reset_index()
+        frames[title] = wide.loc[lines.case.unique(), lines.quantity.unique()].reset_index()
     return frames
+
+
+def cases(lines: pd.DataFrame) -> list[str]:
+    """What each row of a part is about, as it is shown. A model's own attention stands before "as if MHA"."""
+    own, n_heads, found = dict[str, str](), lines.n_kv_heads.max(), list[str]()
+    for row in lines.to_dict("records"):
+        attention = row["attention"]
+        if row["part"] == ACCOUNT:
+            is_own = own.setdefault(row["model"], attention) == attention
+            found.append(f"{row['model']}, {attention.upper() if is_own else 'as if MHA'}")
+        elif row["part"] == MEASURED:
+            found.append(f"{attention}, {row['posenc']}")
+        else:
+            found.append(f"gqa with {row['n_kv_heads']} of {n_heads} KV heads, and {attention}")
+    return found

@@ -16,9 +16,10 @@ import torch
 from torch import Tensor
 
 from lecture04 import config
-from lecture04.config import resolve as settle
+from lecture04.config import resolve
 from lecture04.config.registry import register
 from lecture04.lecture.probes.common import largest
+from lecture04.lecture.probes.text import labelled
 from lecture04.nn.attention import Sight
 from lecture04.nn.block import Block
 from lecture04.nn.init import build
@@ -27,7 +28,18 @@ from lecture04.nn.model import LanguageModel
 from lecture04.nn.rope import RoPE
 
 BATCH, N_TOKENS = 2, 24
-SCORES, OUTPUTS = "max |scores absorbed - restored|", "max |outputs absorbed - restored|"
+# Quantities and positions; LABELS and POSITIONS have them as they are shown.
+SCORES, OUTPUTS, LARGEST = "score_gap", "output_gap", "largest_score"
+LABELS = {
+    SCORES: "max |scores absorbed - restored|",
+    OUTPUTS: "max |outputs absorbed - restored|",
+    LARGEST: "largest score",
+}
+POSITIONS = {
+    "none": "no positions",
+    "decoupled": "RoPE in a part of its own",
+    "restored": "RoPE on restored keys",
+}
 
 Row = tuple[str, str, str, str, float]
 
@@ -65,7 +77,7 @@ def parts(cfg: config.Root) -> config.Root:
     attention = cfg.attention if isinstance(cfg.attention, config.MLA) else config.MLA(name="mla")
     posenc = cfg.posenc if isinstance(cfg.posenc, config.Rope) else config.Rope(name="rope")
     sizes = replace(cfg.model, n_layers=1)
-    return settle.settle(replace(cfg, model=sizes, attention=attention, posenc=replace(posenc, width=None)))
+    return resolve.settle(replace(cfg, model=sizes, attention=attention, posenc=replace(posenc, width=None)))
 
 
 def unit_variance(model: LanguageModel, seed: int) -> LatentAttention:
@@ -149,22 +161,23 @@ def figures(cfg: config.Root) -> Iterator[Row]:
     for dtype in (torch.float32, torch.float64):
         at, name = layer(cfg, dtype), str(dtype).removeprefix("torch.")
         for claim, what, found in (
-            ("mla_absorb", "no positions", absorption(at)),
-            ("mla_decoupled", "RoPE in a part of its own", decoupled(at)),
+            ("mla_absorb", "none", absorption(at)),
+            ("mla_decoupled", "decoupled", decoupled(at)),
         ):
             for quantity, value in zip((SCORES, OUTPUTS), found, strict=True):
                 yield claim, what, name, quantity, value
         wrong, size = clash(cfg, at)
-        yield "mla_rope_clash", "RoPE on restored keys", name, SCORES, wrong
-        yield "mla_rope_clash", "RoPE on restored keys", name, "largest score", size
+        yield "mla_rope_clash", "restored", name, SCORES, wrong
+        yield "mla_rope_clash", "restored", name, LARGEST, size
 
 
 @register("probe", "mla")
 def mla(cfg: config.Root) -> pd.DataFrame:
     """What absorbing MLA's up-projections changes: nothing, unless restored keys are rotated.
 
-    Columns: claim, positions, dtype, quantity, value. One layer of the config's model with attention=mla (its own
-    d_latent and d_rope, where it chose that) on random tokens; scores are those before their scaling.
+    Columns: claim, positions (see POSITIONS), dtype, quantity (see LABELS), value. One layer of the config's model with
+    attention=mla (its own d_latent and d_rope, where it chose that) on random tokens; scores are those before their
+    scaling.
     """
     with torch.no_grad():
         rows = list(figures(parts(cfg)))
@@ -173,6 +186,7 @@ def mla(cfg: config.Root) -> pd.DataFrame:
 
 def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Both number formats side by side."""
+    table = labelled(table, LABELS).assign(positions=table.positions.map(POSITIONS))
     wide = table.pivot(index=["positions", "quantity"], columns="dtype", values="value")
     order = table[["positions", "quantity"]].drop_duplicates()
     return {"Absorbed against restored": order.merge(wide.reset_index())}

@@ -11,8 +11,21 @@ from lecture04 import config
 from lecture04.config import sizes as counts
 from lecture04.config.registry import lookup, names, register
 from lecture04.lecture.probes.common import largest
+from lecture04.lecture.probes.text import labelled
 
 Rows = list[tuple[str, str, str, float]]
+# The quantities of the table, as they are shown; the width is filled in.
+LABELS = {
+    "scale_change": "max |f(3x) - f(x)|",
+    "shift_change": "max |f(x + 5) - f(x)|",
+    "gap_to_torch": "max |ours - torch.nn.RMSNorm|",
+    "gap_to_formula": "max |ours - x rsqrt(mean(x^2) + eps)|",
+    "centred_gap": "max |rmsnorm - layernorm| on rows of mean 0",
+    "params": "parameters at one place, d_model {width}",
+    "model_params": "parameters of all norms of the model",
+    "initial_weight": "initial weight",
+    "initial_bias": "initial bias",
+}
 
 
 def sample_BD() -> Tensor:
@@ -39,33 +52,36 @@ def n_norm_params(cfg: config.Root, name: str) -> int:
 def norm_invariance(cfg: config.Root) -> pd.DataFrame:
     """Which changes of its input a norm does not see: all scales; LayerNorm all shifts as well.
 
-    Columns: claim, quantity, norm, value. Depends on norm.eps, and for the counts on the model.
+    Columns: claim, quantity (see LABELS), norm, value, width. Depends on norm.eps, and for the counts on the model.
     """
     x, eps = sample_BD(), cfg.norm.eps
     rows: Rows = []
     for name in names("norm"):
         f = new(name, eps, x.shape[-1])
-        rows.append(("norm_scale", "max |f(3x) - f(x)|", name, change(f, x, 3 * x)))
-        rows.append(("norm_shift", "max |f(x + 5) - f(x)|", name, change(f, x, x + 5)))
+        rows.append(("norm_scale", "scale_change", name, change(f, x, 3 * x)))
+        rows.append(("norm_shift", "shift_change", name, change(f, x, x + 5)))
     rms, layer = new("rmsnorm", eps, x.shape[-1]), new("layernorm", eps, x.shape[-1])
     torchs, formula = nn.RMSNorm(x.shape[-1], eps=eps), x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps)
     centred = x - x.mean(-1, keepdim=True)
     rows += [
-        ("rms_reference", "max |ours - torch.nn.RMSNorm|", "rmsnorm", largest(rms(x) - torchs(x))),
-        ("rms_reference", "max |ours - x rsqrt(mean(x^2) + eps)|", "rmsnorm", largest(rms(x) - formula)),
-        ("rms_centred", "max |rmsnorm - layernorm| on rows of mean 0", "both", largest(rms(centred) - layer(centred))),
+        ("rms_reference", "gap_to_torch", "rmsnorm", largest(rms(x) - torchs(x))),
+        ("rms_reference", "gap_to_formula", "rmsnorm", largest(rms(x) - formula)),
+        ("rms_centred", "centred_gap", "both", largest(rms(centred) - layer(centred))),
     ]
     for name in ("layernorm", "rmsnorm"):
         module = new(name, eps, cfg.model.d_model)
         at_one_place = sum(p.numel() for p in module.parameters())
-        rows.append(("rms_params", f"parameters at one place, d_model {cfg.model.d_model}", name, at_one_place))
-        rows.append(("rms_params", "parameters of all norms of the model", name, n_norm_params(cfg, name)))
+        rows.append(("rms_params", "params", name, at_one_place))
+        rows.append(("rms_params", "model_params", name, n_norm_params(cfg, name)))
         for role, p in module.named_parameters():
-            rows.append(("rms_params", f"initial {role}", name, p.mean().item()))
-    return pd.DataFrame(rows, columns=["claim", "quantity", "norm", "value"])
+            rows.append(("rms_params", f"initial_{role}", name, p.mean().item()))
+    table = pd.DataFrame(rows, columns=["claim", "quantity", "norm", "value"])
+    return table.assign(width=[cfg.model.d_model if claim == "rms_params" else x.shape[-1] for claim in table.claim])
 
 
 def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """The norms side by side."""
+    (width,) = table.width[table.quantity == "params"].unique()
+    table = labelled(table, {quantity: label.format(width=width) for quantity, label in LABELS.items()})
     wide = table.pivot(index="quantity", columns="norm", values="value").loc[table.quantity.unique()]
     return {"Norms": wide.reset_index()}

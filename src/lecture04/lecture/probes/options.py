@@ -1,4 +1,4 @@
-"""What a probe's config is: all of a run's, and the probe with options of its own. No torch here."""
+"""A probe's config: all settings of a run, and the probe's own options. No torch is imported here."""
 
 # No `from __future__ import annotations`: omegaconf reads these annotations as types.
 from dataclasses import dataclass
@@ -31,16 +31,16 @@ class Probe:
     name: str = MISSING
 
     def errors(self, cfg: config.Root) -> list[str]:
-        """What no bound beside a field can say, a sentence each."""
+        """One sentence for each error that the bounds of single fields cannot find."""
         return []
 
     def require(self, cfg: config.Root) -> None:
-        """Raise UserError, which says how to come by it, where something is not there that the probe reads."""
+        """Raise UserError, with the command that makes it, where something that the probe reads is missing."""
 
 
 @dataclass
 class KVCache(Probe):
-    """`n_ctx` tokens in each of `batch` sequences are accounted for; `n_tokens` are decoded through our own cache."""
+    """The cache of `batch` sequences of `n_ctx` tokens is counted; `n_tokens` are decoded through our own cache."""
 
     n_ctx: int = bounded(32768, at_least=1)
     batch: int = bounded(1, at_least=1)
@@ -99,7 +99,7 @@ class Sparsity(Probe):
 
 @dataclass
 class ProbeRoot(config.Root):
-    """Everything that can be set for a probe. Apart from Root, so that no run's identity depends on probes."""
+    """Everything that can be set for a probe. A class of its own, so that no run's identity depends on probes."""
 
     probe: Probe = MISSING
 

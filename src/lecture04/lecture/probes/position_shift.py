@@ -12,9 +12,18 @@ from torch import Tensor
 from lecture04.config.registry import names, register
 from lecture04.lecture.probes import options
 from lecture04.lecture.probes.common import largest, with_attention, with_posenc, words
+from lecture04.lecture.probes.text import labelled
 from lecture04.nn.block import Block
 from lecture04.nn.init import build
 from lecture04.nn.model import LanguageModel
+
+# The quantities of the table, as they are shown.
+LABELS = {
+    "scores_change": "change of scores",
+    "scores_largest": "largest of scores",
+    "logits_change": "change of logits",
+    "logits_largest": "largest of logits",
+}
 
 
 def first_scores(model: LanguageModel, tokens_BT: Tensor, pos_T: Tensor) -> Tensor:
@@ -38,9 +47,9 @@ def first_scores(model: LanguageModel, tokens_BT: Tensor, pos_T: Tensor) -> Tens
 def position_shift(cfg: options.ProbeRoot) -> pd.DataFrame:
     """What a constant shift of positions changes, for every encoding: nothing where distances count.
 
-    Columns: claim, posenc, quantity, value: the largest change of the first layer's scores and of the model's logits
-    when probe.shift is added to every position, and their own largest value. Multi-head attention; all other parts of
-    the model count. Weights are at their initial values.
+    Columns: claim, posenc, quantity (see LABELS), value: the largest change of the first layer's scores and of the
+    model's logits when probe.shift is added to every position, and their own largest value. Multi-head attention; all
+    other parts of the model count. Weights are at their initial values.
     """
     wanted = cfg.probe
     assert isinstance(wanted, options.PositionShift)
@@ -55,8 +64,8 @@ def position_shift(cfg: options.ProbeRoot) -> pd.DataFrame:
             scores = [first_scores(model, tokens_BT, pos_T + by) for by in (0, wanted.shift)]
             logits = [model(tokens_BT, pos_T + by) for by in (0, wanted.shift)]
         for quantity, (before, after) in (("scores", scores), ("logits", logits)):
-            rows.append((name, f"change of {quantity}", largest(after - before)))
-            rows.append((name, f"largest of {quantity}", largest(before)))
+            rows.append((name, f"{quantity}_change", largest(after - before)))
+            rows.append((name, f"{quantity}_largest", largest(before)))
     table = pd.DataFrame(rows, columns=["posenc", "quantity", "value"])
     table.insert(0, "claim", "shift_invariance")
     return table
@@ -64,6 +73,7 @@ def position_shift(cfg: options.ProbeRoot) -> pd.DataFrame:
 
 def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """A row for each encoding."""
+    table = labelled(table, LABELS)
     wide = table.pivot(index="posenc", columns="quantity", values="value")
     wide = wide.loc[table.posenc.unique(), table.quantity.unique()].reset_index()
     return {"All positions moved by a constant": wide.assign(depends=distances_or_places(wide))}
@@ -71,4 +81,4 @@ def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 def distances_or_places(wide: pd.DataFrame) -> list[str]:
     """What an encoding's scores depend on; rounding in float64 is far below 1e-9."""
-    return ["distances" if change < 1e-9 else "places" for change in wide["change of scores"]]
+    return ["distances" if change < 1e-9 else "places" for change in wide[LABELS["scores_change"]]]

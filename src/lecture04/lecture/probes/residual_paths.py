@@ -15,11 +15,21 @@ from torch.autograd.functional import jacobian
 from lecture04 import config
 from lecture04.config.registry import register
 from lecture04.lecture.probes.common import largest, words
+from lecture04.lecture.probes.text import labelled
 from lecture04.nn.block import Block
 from lecture04.nn.init import RESIDUAL_WRITERS, build
 from lecture04.nn.model import LanguageModel
 
 N_LAYERS, N_TOKENS = 3, 3
+# The quantities of the table, as they are shown.
+LABELS = {
+    "identity_gap": "max |J - I|",
+    "branches_gap": "max |J - (I + branches)|",
+    "product_gap": "max |J - product of the layers'|",
+    "smallest_singular": "smallest singular value",
+    "largest_singular": "largest singular value",
+    "lost_rank": "rank that is lost",
+}
 
 
 def new_model(cfg: config.Root, placement: str, *, zeroed: bool) -> LanguageModel:
@@ -83,9 +93,9 @@ def singular(j_NN: Tensor) -> list[tuple[str, float]]:
     values = torch.linalg.svdvals(j_NN)
     rank = int((values > 1e-10 * values[0]).sum())
     return [
-        ("smallest singular value", values[-1].item()),
-        ("largest singular value", values[0].item()),
-        ("rank that is lost", len(values) - rank),
+        ("smallest_singular", values[-1].item()),
+        ("largest_singular", values[0].item()),
+        ("lost_rank", len(values) - rank),
     ]
 
 
@@ -93,7 +103,8 @@ def singular(j_NN: Tensor) -> list[tuple[str, float]]:
 def residual_paths(cfg: config.Root) -> pd.DataFrame:
     """The way back from x_3 to x_0: I plus branches in pre-norm, a product through every norm in post-norm.
 
-    Columns: claim, placement, sublayers (initial or zero), quantity, value. Depends on all parts of the model.
+    Columns: claim, placement, sublayers (initial or zero), quantity (see LABELS), value. Depends on all parts of the
+    model.
     """
     rows: list[tuple[str, str, str, float]] = []
     for placement in ("pre", "post"):
@@ -107,9 +118,9 @@ def residual_paths(cfg: config.Root) -> pd.DataFrame:
             j_NN = jacobian_of(lambda x, fs=fs: through(fs, x), x_TD)
             branches_NN = jacobian_of(lambda x, m=model: branches(m, x), x_TD)
             found = [
-                ("max |J - I|", largest(j_NN - eye)),
-                ("max |J - (I + branches)|", largest(j_NN - eye - branches_NN)),
-                ("max |J - product of the layers'|", largest(j_NN - chained(fs, x_TD))),
+                ("identity_gap", largest(j_NN - eye)),
+                ("branches_gap", largest(j_NN - eye - branches_NN)),
+                ("product_gap", largest(j_NN - chained(fs, x_TD))),
                 *singular(j_NN),
             ]
             state = "zero" if zeroed else "initial"
@@ -121,6 +132,7 @@ def residual_paths(cfg: config.Root) -> pd.DataFrame:
 
 def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """A column for each placement and state."""
+    table = labelled(table, LABELS)
     wide = table.assign(of=table.placement + ", sublayers " + table.sublayers)
     wide = wide.pivot(index="quantity", columns="of", values="value")
     return {"J = d x_3 / d x_0": wide.loc[table.quantity.unique(), wide.columns[::-1]].reset_index()}

@@ -13,10 +13,25 @@ from lecture04.lecture.probes.common import largest
 from lecture04.nn.posenc import Sinusoidal
 from lecture04.nn.rope import HalfRoPE, RoPE
 
-Rows = list[tuple[str, str, str, float]]
+# claim, quantity, variant, position of q, position of k, value
+Rows = list[tuple[str, str, str, int | None, int | None, float]]
 PAIRS = ((3, 1), (10, 8), (100, 98), (1000, 998))
+ROTATED = ((0, 5), (3, 1), (7, 40), (100, 98))
 DISTANCES = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
-WIDTH = 16
+WIDTH, N_WAVES, MOVED_BY = 16, 100, 50
+# The quantities of the table, as they are shown, and what is shown of the case.
+LABELS = {
+    "rope_score": ("score with RoPE", "q at {q_pos}, k at {k_pos}"),
+    "added_score": ("score with sinusoids added", "q at {q_pos}, k at {k_pos}"),
+    "length": ("|R_m q|", "m = {q_pos}"),
+    "identity_gap": ("max |R_a^T R_b - R_(b-a)|", f"{len(ROTATED)} pairs a, b"),
+    "output_change": (f"change of the output when all positions move by {MOVED_BY}", "{variant} turned"),
+    "n_params": ("parameters", ""),
+    "wave_gap": ("max |cos, sin of the angles - the sinusoidal encoding|", f"{N_WAVES} positions"),
+    "ones_score": ("score of ones with ones, 64 wide", "distance {q_pos}"),
+    "layout_gap": ("max |interleaved - half-split score|", "{variant}"),
+}
+VARIANTS = {"qk": "q and k", "qkv": "q, k and v", "permuted": "dimensions permuted", "plain": "not permuted"}
 
 
 def encoding(kind: type[RoPE], base: float, width: int = WIDTH) -> RoPE:
@@ -55,21 +70,16 @@ def scores(base: float) -> Rows:
     for pair in PAIRS:
         m, n = pair
         q_added, k_added = waves.embed(torch.stack([q, k])[None], torch.tensor(pair))[0]
-        rows.append(
-            ("rope_relative", "score with RoPE", f"q at {m}, k at {n}", (at(rope, q, m) @ at(rope, k, n)).item())
-        )
-        rows.append(
-            ("additive_absolute", "score with sinusoids added", f"q at {m}, k at {n}", (q_added @ k_added).item())
-        )
-    rows += [("rope_length", "|R_m q|", f"m = {m}", at(rope, q, m).norm().item()) for m in (0, 3, 10, 100, 1000)]
+        rows.append(("rope_relative", "rope_score", "", m, n, (at(rope, q, m) @ at(rope, k, n)).item()))
+        rows.append(("additive_absolute", "added_score", "", m, n, (q_added @ k_added).item()))
+    rows += [("rope_length", "length", "", m, None, at(rope, q, m).norm().item()) for m in (0, 3, 10, 100, 1000)]
     return rows
 
 
 def rotations(base: float) -> Rows:
     """R_a^T R_b = R_(b - a); what turning the values as well would do; whose frequencies they are."""
     rope = encoding(RoPE, base)
-    pairs = ((0, 5), (3, 1), (7, 40), (100, 98))
-    gap = max(largest(matrix(rope, a).T @ matrix(rope, b) - matrix(rope, b - a)) for a, b in pairs)
+    gap = max(largest(matrix(rope, a).T @ matrix(rope, b) - matrix(rope, b - a)) for a, b in ROTATED)
     g = torch.Generator().manual_seed(1)
     q_NK, k_NK, v_NK = torch.randn(3, 8, WIDTH, generator=g, dtype=torch.float64)
 
@@ -78,19 +88,21 @@ def rotations(base: float) -> Rows:
         weights_NN = (turned(rope, q_NK, pos) @ turned(rope, k_NK, pos).T / WIDTH**0.5).softmax(-1)
         return weights_NN @ (turned(rope, v_NK, pos) if values else v_NK)
 
-    moved = {values: largest(attended(50, values=values) - attended(0, values=values)) for values in (False, True)}
-    pos = torch.arange(100)
+    moved = {
+        values: largest(attended(MOVED_BY, values=values) - attended(0, values=values)) for values in (False, True)
+    }
+    pos = torch.arange(N_WAVES)
     cos, sin = rope.rotation(pos)[:, 0]
     waves = Sinusoidal(config.PosEnc(name="sinusoidal"), config.Model(d_model=WIDTH))
-    added = waves.embed(torch.zeros(1, 100, WIDTH, dtype=torch.float64), pos)[0]
+    added = waves.embed(torch.zeros(1, N_WAVES, WIDTH, dtype=torch.float64), pos)[0]
     off = largest(torch.stack([sin, cos], dim=-1).flatten(1) - added)
     claim = "rope_rotations"
     return [
-        (claim, "max |R_a^T R_b - R_(b-a)|", f"{len(pairs)} pairs a, b", gap),
-        (claim, "change of the output when all positions move by 50", "q and k turned", moved[False]),
-        (claim, "change of the output when all positions move by 50", "q, k and v turned", moved[True]),
-        (claim, "parameters", "", sum(p.numel() for p in rope.parameters())),
-        (claim, "max |cos, sin of the angles - the sinusoidal encoding|", "100 positions", off),
+        (claim, "identity_gap", "", None, None, gap),
+        (claim, "output_change", "qk", None, None, moved[False]),
+        (claim, "output_change", "qkv", None, None, moved[True]),
+        (claim, "n_params", "", None, None, sum(p.numel() for p in rope.parameters())),
+        (claim, "wave_gap", "", None, None, off),
     ]
 
 
@@ -98,8 +110,8 @@ def decay(base: float) -> Rows:
     """q = k = (1, ..., 1) of 64 dimensions: sum_i 2 cos(distance theta_i)."""
     rope, ones = encoding(RoPE, base, 64), torch.ones(64)
     return [
-        ("rope_decay", "score of ones with ones, 64 wide", f"distance {d}", (at(rope, ones, d) @ ones).item())
-        for d in DISTANCES
+        ("rope_decay", "ones_score", "", distance, 0, (at(rope, ones, distance) @ ones).item())
+        for distance in DISTANCES
     ]
 
 
@@ -114,8 +126,8 @@ def layouts(base: float) -> Rows:
         gaps.append(largest(score - at(halves, q[permutation], m) @ at(halves, k[permutation], n)))
         unpermuted.append(largest(score - at(halves, q, m) @ at(halves, k, n)))
     return [
-        ("rope_layouts", "max |interleaved - half-split score|", "dimensions permuted", max(gaps)),
-        ("rope_layouts", "max |interleaved - half-split score|", "not permuted", max(unpermuted)),
+        ("rope_layouts", "layout_gap", "permuted", None, None, max(gaps)),
+        ("rope_layouts", "layout_gap", "plain", None, None, max(unpermuted)),
     ]
 
 
@@ -123,14 +135,21 @@ def layouts(base: float) -> Rows:
 def rope(cfg: config.Root) -> pd.DataFrame:
     """What RoPE does to scores: distance alone counts, length is kept, far ones fade; its two layouts are one.
 
-    Columns: claim, quantity, case, value. posenc.base counts where posenc=rope or rope_half is chosen.
+    Columns: claim, quantity (see LABELS), variant (see VARIANTS), q_pos, k_pos, value. posenc.base counts where
+    posenc=rope or rope_half is chosen.
     """
     base = cfg.posenc.base if isinstance(cfg.posenc, config.Rope) else config.Rope().base
     rows = scores(base) + rotations(base) + decay(base) + layouts(base)
-    return pd.DataFrame(rows, columns=["claim", "quantity", "case", "value"])
+    table = pd.DataFrame(rows, columns=["claim", "quantity", "variant", "q_pos", "k_pos", "value"])
+    return table.astype({"q_pos": "Int64", "k_pos": "Int64"})
 
 
 def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """The rows, those of one quantity together."""
     together = table.sort_values("quantity", key=lambda q: q.map(list(q.unique()).index), kind="stable")
-    return {"RoPE": together.loc[:, ["quantity", "case", "value"]]}
+    lines: list[tuple[str, str, float]] = []
+    for row in together.to_dict("records"):
+        label, case = LABELS[row["quantity"]]
+        variant = VARIANTS.get(row["variant"], "")
+        lines.append((label, case.format(q_pos=row["q_pos"], k_pos=row["k_pos"], variant=variant), row["value"]))
+    return {"RoPE": pd.DataFrame(lines, columns=["quantity", "case", "value"])}

@@ -1,6 +1,7 @@
-"""How silent the FFN's hidden layers of trained models are (section 1.4, exercise 6).
+"""How many zeros and dead units the FFN's hidden layers of trained models have (section 1.4, exercise 6).
 
-ReLU's zeros are its own. Those of a smooth activation are rounding: GELU's x Phi(x) is 0 in float32 below about -5.5.
+ReLU is 0 for every negative input. A smooth activation is 0 by rounding alone: GELU's x Phi(x) in float32 below about
+-5.5.
 """
 
 from collections.abc import Iterator
@@ -17,10 +18,12 @@ from lecture04.lecture.probes.finished import Run, of_table
 from lecture04.training.activity import activity
 from lecture04.training.run import load_corpus
 
-ZEROS, NEVER, D_FF, PPL = "share of exact zeros", "units never active", "d_ff", "test ppl"
+# Quantities; LABELS has the shown ones as titles.
+ZEROS, DEAD, D_FF, PPL = "zero_share", "dead_units", "d_ff", "test_ppl"
+LABELS = {ZEROS: "Share of exact zeros", DEAD: "Units never active", PPL: "Test ppl"}
 HIGH_LR = "relu_high_lr"
 # The rows of sweeps/ffn that a claim is about, by their activation.
-CLAIMED = {ZEROS: ("relu_sparsity", ("relu", "gelu", "silu")), NEVER: ("no_dead_units", ("relu",))}
+CLAIMED = {ZEROS: ("relu_sparsity", ("relu", "gelu", "silu")), DEAD: ("no_dead_units", ("relu",))}
 
 Row = tuple[str, str, int, int | None, str, float]
 
@@ -38,7 +41,7 @@ def of_run(run: Run, corpus: Any, n_docs: int) -> Iterator[tuple[int, str, float
     batches = corpus.layout.evaluation(corpus.val.first(n_docs))
     for found in activity(trained(run), batches):
         yield found.layer + 1, ZEROS, found.zeros
-        yield found.layer + 1, NEVER, found.dead
+        yield found.layer + 1, DEAD, found.dead
         yield found.layer + 1, D_FF, found.d_ff
 
 
@@ -46,10 +49,10 @@ def of_run(run: Run, corpus: Any, n_docs: int) -> Iterator[tuple[int, str, float
 def sparsity(cfg: options.ProbeRoot) -> pd.DataFrame:
     """How much of the FFN's hidden layers of trained runs is exactly zero, and which units never fire.
 
-    Columns: claim, row, seed, layer, quantity, value: for every run of the table probe.sweep and each of its layers the
-    share of exact zeros among what enters the down-projection, the units that are 0 at every token, and d_ff, over the
-    predicted tokens of the first probe.n_docs validation documents. Test perplexity, where the run was evaluated, has
-    no layer. Raises UserError where the table or one of its runs is not there.
+    Columns: claim, row, seed, layer, quantity, value. For every run of the table probe.sweep and each of its layers:
+    zero_share, the share of exact zeros among what enters the down-projection; dead_units, which are 0 at every token;
+    d_ff. All over the predicted tokens of the first probe.n_docs validation documents. test_ppl, where the run was
+    evaluated, has no layer. Raises UserError where the table or one of its runs is not there.
     """
     wanted = cfg.probe
     assert isinstance(wanted, options.Sparsity)
@@ -66,17 +69,17 @@ def sparsity(cfg: options.ProbeRoot) -> pd.DataFrame:
 
 
 def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Mean and range over the seeds, a line a row and layer; and the test perplexities."""
+    """Mean and range over the seeds, a line per row and layer; and the test perplexities."""
     frames: dict[str, pd.DataFrame] = {}
-    for quantity in (ZEROS, NEVER, PPL):
+    for quantity, title in LABELS.items():
         lines = table[table.quantity == quantity]
         if not len(lines):
             continue
         keys = ["row", "layer"] if quantity != PPL else ["row"]
         found = lines.groupby(keys, sort=False).value.agg(["mean", "min", "max", "count"])
         found = found.rename(columns={"min": "lowest", "max": "highest", "count": "seeds"}).reset_index()
-        if quantity == NEVER:
+        if quantity == DEAD:
             widths = table[table.quantity == D_FF].groupby(keys, sort=False).value.max().rename("of")
             found = found.merge(widths.reset_index())
-        frames[quantity.capitalize()] = found
+        frames[title] = found
     return frames

@@ -19,39 +19,61 @@ from lecture04.config.registry import register
 from lecture04.data.corpus import SPLIT_SEEDS, Corpus, Split
 from lecture04.lecture.probes.common import trained
 from lecture04.lecture.probes.finished import of_config, sweep_command
+from lecture04.lecture.probes.text import labelled
 from lecture04.training.evaluate import token_nll
 from lecture04.training.run import load_corpus
 
-CORPUS, EXCESS = "corpus", "excess on test"
-NONE = "no pairing"
-# How often a pairing was seen in training: from so many times on.
-BUCKETS = {"never seen": 0, "seen 1-2 times": 1, "seen 3-10 times": 3, "seen 11-100 times": 11, "seen more often": 101}
-TOKENS, SHARE, MEAN = "tokens", "share of excess", "mean excess"
+# Parts of the table, how often a pairing was seen in training, and quantities; the dictionaries have them as shown.
+CORPUS, EXCESS = "corpus", "excess"
+UNSEEN, NONE, ALL = "unseen", "no_pairing", "all"
+BUCKETS = {UNSEEN: 0, "seen_1": 1, "seen_3": 3, "seen_11": 11, "seen_101": 101}  # from so many times on
+PAIRINGS = {
+    UNSEEN: "never seen",
+    "seen_1": "seen 1-2 times",
+    "seen_3": "seen 3-10 times",
+    "seen_11": "seen 11-100 times",
+    "seen_101": "seen more often",
+    NONE: "no pairing",
+    ALL: "all",
+}
+TOKENS, SHARE, MEAN = "tokens", "excess_share", "mean_excess"
+LABELS = {
+    "documents": "documents",
+    "predicted_tokens": "predicted tokens",
+    "mean_tokens": "mean tokens",
+    "median_tokens": "median tokens",
+    "longest": "longest",
+    "true_nats": "true nats",
+    "true_ppl": "true perplexity",
+    "possessives": "possessives",
+    "far_possessives": "far possessives",
+}
 
-Row = tuple[str, str, int | None, str, str, float]
+# claim, part, split, pairing, seed, quantity, value
+Row = tuple[str, str, str, str, int | None, str, float]
 
 
 def accounted(cfg: config.Root, corpus: Corpus) -> Iterator[Row]:
     """What the corpus is, split by split: documents, lengths, entropy, pronouns."""
-    yield "", CORPUS, None, "all", "words of the vocabulary", len(corpus.vocab)
+    yield "", CORPUS, ALL, "", None, "vocabulary", len(corpus.vocab)
     for name in SPLIT_SEEDS:
         split: Split = getattr(corpus, name)
         lengths = np.diff(split.offsets) - 1
         nats = corpus.true_nll(name)
         figures = {
             "documents": split.n_docs,
-            "predicted tokens": split.n_predicted,
-            "mean tokens": lengths.mean(),
-            "median tokens": np.median(lengths),
+            "predicted_tokens": split.n_predicted,
+            "mean_tokens": lengths.mean(),
+            "median_tokens": np.median(lengths),
             "longest": lengths.max(),
-            "true nats": nats,
-            "true perplexity": np.exp(nats),
+            "true_nats": nats,
+            "true_ppl": np.exp(nats),
             "possessives": (split.subject_distance > 0).sum(),
-            "far possessives": (split.subject_distance > cfg.eval.window).sum(),
+            "far_possessives": (split.subject_distance > cfg.eval.window).sum(),
         }
-        claims = {"mean tokens": "doc_length"} | ({"true perplexity": "floor"} if name == "test" else {})
+        claims = {"mean_tokens": "doc_length"} | ({"true_ppl": "floor"} if name == "test" else {})
         for quantity, value in figures.items():
-            yield claims.get(quantity, ""), CORPUS, None, name, quantity, float(value)
+            yield claims.get(quantity, ""), CORPUS, name, "", None, quantity, float(value)
 
 
 def times_seen(split: Split, training: Split, n_words: int) -> np.ndarray:
@@ -84,23 +106,23 @@ def excess(cfg: config.Root, corpus: Corpus) -> Iterator[Row]:
         excess_N = (nll_N + test.log_prob)[test.predicted]
         whole = excess_N.sum()
         for bucket, (n, nats) in by_times_seen(excess_N, seen_N).items():
-            claim = "unseen_pairs" if bucket == "never seen" else ""
-            yield claim, EXCESS, run.seed, bucket, TOKENS, n
-            yield claim, EXCESS, run.seed, bucket, SHARE, nats / whole
-            yield claim, EXCESS, run.seed, bucket, MEAN, nats / n if n else np.nan
-        yield "", EXCESS, run.seed, "all", TOKENS, len(excess_N)
-        yield "", EXCESS, run.seed, "all", MEAN, whole / len(excess_N)
+            claim = "unseen_pairs" if bucket == UNSEEN else ""
+            yield claim, EXCESS, "test", bucket, run.seed, TOKENS, n
+            yield claim, EXCESS, "test", bucket, run.seed, SHARE, nats / whole
+            yield claim, EXCESS, "test", bucket, run.seed, MEAN, nats / n if n else np.nan
+        yield "", EXCESS, "test", ALL, run.seed, TOKENS, len(excess_N)
+        yield "", EXCESS, "test", ALL, run.seed, MEAN, whole / len(excess_N)
 
 
 @register("probe", "world")
 def world(cfg: config.Root) -> pd.DataFrame:
     """The Garden World in figures, and on which word pairings trained models lose to the true distribution.
 
-    Columns: claim, part, seed, case, quantity, value. Lengths count predicted tokens, <eos> among them; a possessive is
-    far where its subject stands more than eval.window tokens back. The excess of a token is the model's NLL less the
-    true one, in nats; where a model gives a word more than the truth does it is negative, so that a share can lie
-    outside 0 to 1. It is taken of every finished run of the config, whatever its seed; where there are none, the part
-    is left out and stderr says what makes them.
+    Columns: claim, part, split, pairing (see PAIRINGS), seed, quantity, value. Lengths count predicted tokens, <eos>
+    among them; a possessive is far where its subject stands more than eval.window tokens back. The excess of a token is
+    the model's NLL less the true one, in nats; where a model gives a word more than the truth does it is negative, so
+    that a share can lie outside 0 to 1. It is taken of every finished run of the config, whatever its seed; where there
+    are none, the part is left out and stderr says what makes them.
     """
     corpus = load_corpus(cfg)
     rows = [*accounted(cfg, corpus), *excess(cfg, corpus)]
@@ -110,30 +132,28 @@ def world(cfg: config.Root) -> pd.DataFrame:
             f"Where the excess falls needs finished runs of this config; for the standard one: {command}",
             file=sys.stderr,
         )
-    table = pd.DataFrame(rows, columns=["claim", "part", "seed", "case", "quantity", "value"])
+    table = pd.DataFrame(rows, columns=["claim", "part", "split", "pairing", "seed", "quantity", "value"])
     return table.astype({"seed": "Int64"})
 
 
 def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """The corpus, a column a split; and the excess, a row a bucket with the mean and range over seeds."""
-    corpus = table[(table.part == CORPUS) & (table.case != "all")]
-    wide = corpus.pivot(index="quantity", columns="case", values="value")
-    frames = {
-        f"The corpus: {int(table.value.iloc[0])} words": wide.loc[
-            corpus.quantity.unique(), corpus.case.unique()
-        ].reset_index()
-    }
+    corpus = labelled(table.loc[(table.part == CORPUS) & (table.split != ALL)], LABELS)
+    wide = corpus.pivot(index="quantity", columns="split", values="value")
+    wide = wide.loc[corpus.quantity.unique(), corpus.split.unique()].reset_index()
+    (n_words,) = table.value[table.quantity == "vocabulary"]
+    frames = {f"The corpus: {int(n_words)} words": wide}
     lines = table[table.part == EXCESS]
     if len(lines):
-        lines = lines.groupby(["case", "quantity"], sort=False).value.agg(["mean", "min", "max"]).unstack("quantity")
-        cases = [*BUCKETS, NONE, "all"]
-        found = pd.DataFrame({"pairing": cases, "tokens": lines["mean"][TOKENS][cases].to_numpy()})
-        for quantity in (SHARE, MEAN):
-            for how in ("mean", "min", "max"):
-                label = {"mean": quantity, "min": "lowest", "max": "highest"}[how]
-                found[label if how == "mean" else f"{label} {quantity.split()[0]}"] = lines[how][quantity][
-                    cases
-                ].to_numpy()
+        lines = lines.groupby(["pairing", "quantity"], sort=False).value.agg(["mean", "min", "max"]).unstack("quantity")
+        pairings = list(PAIRINGS)
+        found = pd.DataFrame({"pairing": PAIRINGS.values(), "tokens": lines["mean"][TOKENS][pairings].to_numpy()})
+        for quantity, headings in (
+            (SHARE, ("share of excess", "lowest share", "highest share")),
+            (MEAN, ("mean excess", "lowest mean", "highest mean")),
+        ):
+            for how, heading in zip(("mean", "min", "max"), headings, strict=True):
+                found[heading] = lines[how][quantity][pairings].to_numpy()
         seeds = ", ".join(map(str, table.seed.dropna().unique()))
         frames[f"Excess on test, nats a token, by how often the pairing was seen in training (seeds {seeds})"] = found
     return frames

@@ -1,4 +1,4 @@
-"""A table's figures as PNG, SVG and PDF, without torch: `python -m lecture04.report.figures NAME`."""
+"""A table's figures as PNG, SVG and PDF, without torch: `lecture04 report --figures NAME`."""
 
 from pathlib import Path
 from typing import Any

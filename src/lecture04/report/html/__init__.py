@@ -1,6 +1,6 @@
 """Tables as pages: one self-contained HTML file each, and an index. Without torch, network or server.
 
-`python -m lecture04.report.html NAME` writes them; they open from the disk.
+`lecture04 report --html NAME` writes them; they open from the disk.
 """
 
 from pathlib import Path

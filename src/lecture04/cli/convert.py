@@ -1,18 +1,19 @@
-"""`python -m lecture04.huggingface`: a finished run as a Hugging Face folder, and what such a folder is here."""
+"""`lecture04 convert`: a finished run as a Hugging Face folder, and what such a folder is here."""
 
 import argparse
 import shlex
 from pathlib import Path
 
 from lecture04 import config
-from lecture04.config import messages as errors
+from lecture04.config import messages
 from lecture04.config import overrides as arguments
 from lecture04.config import sizes as counts
+from lecture04.config.errors import UserError
 
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    p = argparse.ArgumentParser(prog="python -m lecture04.huggingface", description=__doc__)
+    p = argparse.ArgumentParser(prog="lecture04 convert", description=__doc__)
     commands = p.add_subparsers(dest="command", required=True, metavar="{write,read}")
     write_ = commands.add_parser("write", help="write a finished run's model into a Hugging Face folder")
     write_.add_argument("run", type=Path, metavar="RUN_FOLDER", help="a folder of outputs/runs/")
@@ -32,9 +33,9 @@ def write(run: Path, folder: Path, architecture: str | None) -> str:
     from lecture04.records.config_file import read_config
     from lecture04.records.record import Record, Status
 
-    cfg, status = read_config(run), Record(run).status()
+    (cfg, _), status = read_config(run), Record(run).status()
     if status is not Status.finished:
-        raise errors.UserError(f"{run}: the run is {status.value}, not finished, so there is no model to write.")
+        raise UserError(f"{run}: the run is {status.value}, not finished, so there is no model to write.")
     from safetensors import SafetensorError
 
     from lecture04.huggingface import files, folders
@@ -43,7 +44,7 @@ def write(run: Path, folder: Path, architecture: str | None) -> str:
     try:
         model = checkpoint.load(cfg, run)
     except (SafetensorError, RuntimeError) as e:
-        raise errors.UserError(f"{run / checkpoint.NAME}: not this run's parameters: {e}") from e
+        raise UserError(f"{run / checkpoint.NAME}: not this run's parameters: {e}") from e
     their = folders.save(model, cfg, folder, architecture)
     _, written = files.read_settings(folder)
     apart = " Its embeddings are scaled, so the head that it shares with them was written on its own."
@@ -76,15 +77,16 @@ def read(folder: Path) -> str:
     return "\n".join(lines)
 
 
-def _n_parameters(cfg: config.Root) -> str:
+def _n_parameters(cfg: config.Architecture) -> str:
     return f"{counts.params(cfg):,} parameters"
 
 
-def main() -> None:
+def main(args: argparse.Namespace) -> None:
     """Do what was asked for, and say it."""
-    args = parser().parse_args()
     print(write(args.run, args.folder, args.architecture) if args.command == "write" else read(args.folder))
 
 
-if __name__ == "__main__":
-    errors.run(main)
+def entry() -> None:
+    """The command line."""
+    args = parser().parse_args()
+    messages.run(lambda: main(args))

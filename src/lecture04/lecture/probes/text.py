@@ -1,13 +1,20 @@
 """A probe's frames as terminal text and Markdown: figures by their size, five digits of them."""
 
 import math
+from collections.abc import Mapping
 
 import pandas as pd
 
-from lecture04.report import text as faces
-from lecture04.report.table import Table
+from lecture04.report import markdown as github
+from lecture04.report import text
+from lecture04.report.model import Table
 
 Frames = dict[str, pd.DataFrame]
+
+
+def labelled(table: pd.DataFrame, labels: Mapping[str, str]) -> pd.DataFrame:
+    """A tidy table with each quantity's identifier replaced by its label. Raises KeyError for one without a label."""
+    return table.assign(quantity=[labels[quantity] for quantity in table.quantity])
 
 
 def cell(value: object) -> str:
@@ -29,9 +36,9 @@ def tables(frames: Frames) -> list[Table]:
 
 def terminal(frames: Frames) -> str:
     """Plain text, aligned."""
-    return faces.terminal(tables(frames))
+    return text.terminal(tables(frames))
 
 
 def markdown(frames: Frames) -> str:
     """Markdown tables, each under its title."""
-    return faces.markdown(tables(frames))
+    return github.markdown(tables(frames))

@@ -1,0 +1,85 @@
+"""`lecture04 check-part ffn=mine`: what every part must hold to, tried on one, without pytest."""
+
+import sys
+from collections.abc import Sequence
+
+from lecture04.config import Request, UserError, messages
+from lecture04.config.schema import ARCHITECTURE
+
+USAGE = """\
+Tries what every part must hold to on one of yours, in a small model.
+
+  lecture04 check-part FAMILY=NAME [SETTING=VALUE ...] [parts=[FILE]] [--config-dir DIR]
+
+FAMILY is one of {families}; the other overrides are those of `lecture04 train`.
+"""
+SMALL = (
+    "model.d_model=16",
+    "model.n_layers=2",
+    "model.n_heads=4",
+    "data.vocab_size=15",
+    "data.max_len=16",
+    "trainer.steps=1",
+    "logger=none",
+)
+# What a part meets in the model; each of these is tried, as far as the config allows it.
+COMPANY = (
+    (),
+    ("placement=post", "norm=rmsnorm", "model.bias=false"),
+    ("placement=sandwich", "model.tied=false"),
+    ("posenc=rope",),
+    ("posenc=t5",),
+    ("posenc=shaw",),
+    ("attention=mqa",),
+    ("attention=mla", "posenc=rope_half"),
+)
+
+
+def entry() -> None:
+    """The command line."""
+    messages.run(lambda: run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> None:
+    """Check what is asked for; exits with 1 where a check fails."""
+    if {"-h", "--help"} & set(arguments) or not arguments:
+        print(USAGE.format(families=", ".join(ARCHITECTURE)), end="")
+        return
+    family, _, name = arguments[0].partition("=")
+    if family not in ARCHITECTURE or not name:
+        raise UserError(f"{arguments[0]}: write FAMILY=NAME, with one of {', '.join(ARCHITECTURE)}.")
+    if failed := check(arguments):
+        sys.exit(f"{arguments[0]}: {failed} checks failed.")
+    print(f"{arguments[0]}: every check passed.")
+
+
+def check(arguments: Sequence[str]) -> int:
+    """Run every check on the part in each company, print what came of it, and return how many failed."""
+    from lecture04.cli.train import model_of
+    from lecture04.nn.contracts import CHECKS
+
+    family = arguments[0].partition("=")[0]
+    models: dict[str, Request] = {}
+    for company in COMPANY:
+        if any(line.startswith(f"{family}=") for line in company):
+            continue
+        label = " ".join(company) or "the standard model"
+        try:
+            models[label] = model_of([*SMALL, *company, *arguments])
+        except UserError as e:
+            if not company:
+                raise
+            print(f"  left out: {label}: {e}")
+    failed = 0
+    for name, one in CHECKS.items():
+        wrong: dict[str, str] = {}
+        for label, request in models.items():
+            try:
+                one(request.run)
+            except Exception as e:
+                wrong[label] = " ".join(str(e).split()) or type(e).__name__
+        failed += bool(wrong)
+        print(f"  {'FAILED' if wrong else 'passed'}  {name.replace('_', ' ')}")
+        for label, why in wrong.items():
+            print(f"          {label}: {why}")
+    return failed

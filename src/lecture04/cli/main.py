@@ -1,0 +1,77 @@
+"""The command `lecture04`: a table of subcommands, each imported only when it is asked for."""
+
+import os
+import sys
+from importlib import import_module
+
+COMMANDS = {
+    "train": ("lecture04.cli.train:entry", "train one model, or with -m a table of them"),
+    "probe": ("lecture04.lecture.probes.command:entry", "answer a question that needs no training of its own"),
+    "report": ("lecture04.cli.report:entry", "tables again from their records; as pages, as figures, to W&B"),
+    "parts": ("lecture04.cli.help:entry", "every part with what it is and where it comes from"),
+    "check-part": ("lecture04.cli.check_part:entry", "try what every part must hold to on one of yours"),
+    "new": ("lecture04.cli.new:entry", "start a project with a part of your own"),
+    "convert": ("lecture04.cli.convert:entry", "write a run as a Hugging Face folder, and read such a folder"),
+    "sample": ("lecture04.cli.sample:entry", "documents of the Garden World with their true probabilities"),
+    "lecture": ("lecture04.cli.lecture:entry", "run what the lecture computes, judge its claims, write the notebook"),
+}
+"""Name -> the function that reads sys.argv[1:], and one line for --help."""
+
+
+def help_text() -> str:
+    """What `lecture04 --help` prints."""
+    width = max(map(len, COMMANDS))
+    return "\n".join(
+        [
+            "Lecture04 trains small Transformers with one part swapped at a time, and says which differences are",
+            "larger than what two seeds of the same model differ by.",
+            "",
+            "  lecture04 COMMAND ...        lecture04 COMMAND --help says more",
+            "",
+            *(f"  {name:{width}}  {about}" for name, (_, about) in COMMANDS.items()),
+        ]
+    )
+
+
+def main(words: list[str] | None = None) -> None:
+    """Run a subcommand: of the command line, or these words where a script is another name for one."""
+    if words is None:
+        words = sys.argv[1:]
+        sys.argv[0] = "lecture04"  # by this `config.overrides.program` knows what the user typed
+    if words[:1] in (["-sc"], ["--shell_completion"]):
+        words = _completion(words)
+    if not words or words[0] in ("-h", "--help"):
+        print(help_text())
+        return
+    name, *rest = words
+    if name not in COMMANDS:
+        import difflib
+
+        hit = difflib.get_close_matches(name, COMMANDS, n=1)
+        sys.exit(
+            f"{name}: there is no such command."
+            + (f" Did you mean {hit[0]}?" if hit else "")
+            + f" Choices: {', '.join(COMMANDS)}."
+        )
+    module, _, function = COMMANDS[name][0].partition(":")
+    try:
+        entry = getattr(import_module(module), function)
+    except ModuleNotFoundError as e:
+        sys.exit(f"{e.name} is not installed here. `make install` sets up .venv; then `source .venv/bin/activate`.")
+    sys.argv[1:] = rest
+    entry()
+
+
+def _completion(words: list[str]) -> list[str]:
+    """The words that Hydra's TAB completion calls a command with; it knows of no subcommands, and completes `train`."""
+    command, _, line = os.environ.get("COMP_LINE", "").partition(" ")
+    name, space, line = line.lstrip().partition(" ")
+    if space or words[1:2] != ["query=bash"]:
+        os.environ["COMP_LINE"] = f"{command} {line}"
+        return [name if name in ("train", "probe") else "train", *words]
+    print(" ".join(choice for choice in COMMANDS if choice.startswith(name)))
+    sys.exit()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+"""`lecture04 new DIR`: a small project with a part of one's own, its YAML, a comparison and a Makefile."""
+
+import argparse
+import shlex
+import shutil
+from pathlib import Path
+
+from lecture04.config import messages
+from lecture04.config.errors import UserError
+
+TEMPLATE = Path(__file__).parent / "project"
+NEXT = """\
+{folder}: my_part.py holds a feed-forward layer of your own, sweeps/mine.yaml compares it. Next:
+
+  cd {typed}
+  lecture04 train ffn=mine          # one run
+  lecture04 train -m sweeps=mine    # the table, 3 rows x 3 seeds (make mine-ablation)"""
+
+
+def new(folder: Path) -> str:
+    """Write the project into a new or empty folder; what to type next. Raises UserError where files lie there."""
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{folder}: a file of that name is there; name a new folder.")
+    if folder.exists() and any(folder.iterdir()):
+        raise UserError(f"{folder}: the folder holds files; name a new or an empty one.")
+    shutil.copytree(TEMPLATE, folder, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+    return NEXT.format(folder=folder, typed=shlex.quote(str(folder)))
+
+
+def entry() -> None:
+    """The command line."""
+    p = argparse.ArgumentParser(prog="lecture04 new", description="Starts a project with a part of your own.")
+    p.add_argument("folder", type=Path, metavar="DIR", help="a new or an empty folder")
+    folder = p.parse_args().folder
+    messages.run(lambda: print(new(folder)))

@@ -1,0 +1,46 @@
+"""`lecture04 sample`: documents of the Garden World with their true probabilities."""
+
+import argparse
+import math
+
+from lecture04.config import messages
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    p = argparse.ArgumentParser(prog="lecture04 sample", description=__doc__)
+    p.add_argument("documents", nargs="?", type=_count, default=5, metavar="N", help="how many (default: 5)")
+    p.add_argument("--seed", type=_count, default=0, help="seed of the documents (default: 0)")
+    p.add_argument("--world-seed", type=_count, default=0, help="seed of the collocations (default: 0)")
+    return p
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text}: must be a whole number, 0 or more.")
+    return int(text)
+
+
+def show(n_documents: int, seed: int, world_seed: int) -> None:
+    """Print documents, each with its number of tokens, its true log-probability and its perplexity."""
+    import numpy as np
+
+    from lecture04.data.garden.world import VOCAB, Garden
+
+    garden, rng = Garden(world_seed), np.random.default_rng(seed)
+    for _ in range(n_documents):
+        document = garden.sample(rng)
+        words = [
+            f"{VOCAB[token]}({distance})" if distance else VOCAB[token]
+            for token, distance in zip(document.tokens, document.subject_distance, strict=True)
+        ]
+        total, n_tokens = float(document.log_prob.sum()), len(document.tokens)
+        perplexity = math.exp(-total / n_tokens)
+        print(f"{' '.join(words)}\n    {n_tokens} tokens, log p = {total:.2f} nats, perplexity {perplexity:.2f}")
+    print("\nhis(5): the pronoun's subject stands 5 tokens back")
+
+
+def entry() -> None:
+    """The command line."""
+    args = parser().parse_args()
+    messages.run(lambda: show(args.documents, args.seed, args.world_seed))
