@@ -16,7 +16,10 @@ MAKERS = {
 DOERS = {"__import__", "compile", "delattr", "eval", "exec", "globals", "input", "next", "open", "print", "setattr"}
 # Rooms that keep, show and compare results: what is declared to them changes none.
 BESIDE = ("records", "report", "sweep", "cli", "lecture")
-READERS = {"copy", "format", "get", "items", "join", "keys", "lower", "replace", "split", "strip", "upper", "values"}
+READERS = {
+    *("copy", "format", "get", "items", "join", "keys", "lower", "replace", "split", "strip", "upper", "values"),
+    *("exists", "is_dir", "is_file", "read_text"),
+}
 
 
 @dataclass(frozen=True)
