@@ -1,4 +1,4 @@
-"""`python -m lecture04.huggingface`: what it says, and when it does not do what was asked for."""
+"""What `lecture04 convert` says, and when it does not do what was asked for."""
 
 import shlex
 import subprocess
@@ -8,10 +8,12 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from lecture04.cli import train as cli
-from lecture04.config.messages import UserError
-from lecture04.huggingface import __main__ as command
-from lecture04.huggingface import folders
+from lecture04 import config
+from lecture04.config import Evaluation
+from lecture04.config.errors import UserError
+from lecture04.config.fields import asked
+from lecture04.config.resolve import fill
+from lecture04.huggingface import command, folders
 from lecture04.records.record import Record, Status
 from lecture04.training import checkpoint
 
