@@ -117,7 +117,11 @@ def test_a_scale_of_tied_embeddings_goes_into_an_embedding_of_its_own(small):
         ("gpt2", ("recipe=gpt2", "posenc=rope"), r"posenc\.name=rope: gpt2 has none"),
         ("deepseek_v3", ("attention=mla",), r"norm\.eps=1e-05: deepseek has none"),
         ("llama", ("posenc.scaling.name=dynamic",), None),
-        ("llama", ("posenc.scaling.name=dynamic", "posenc.scaling.n_original=5"), r"n_original=5: theirs is the length of a row, 16"),
+        (
+            "llama",
+            ("posenc.scaling.name=dynamic", "posenc.scaling.n_original=5"),
+            r"n_original=5: theirs is the length of a row, 16",
+        ),
         ("llama", ("posenc.scaling.name=yarn", "posenc.scaling.on_scores=true"), "YaRN's own temperature"),
     ],
 )

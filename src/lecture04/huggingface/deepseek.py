@@ -104,6 +104,7 @@ def read_deepseek(theirs: Theirs) -> config.Architecture:
 
 def write_deepseek(c: config.Architecture) -> dict[str, Any]:
     """Every layer dense."""
+    is_latent = isinstance(c.attention, config.MLA)
     require(
         c,
         "deepseek",
@@ -116,7 +117,7 @@ def write_deepseek(c: config.Architecture) -> dict[str, Any]:
         attention__bias=(False,),
         attention__output_bias=(False,),
         attention__causal=(True,),
-        attention__scale=((c.model.d_head + d_rope(c)) ** -0.5,),
+        attention__scale=((c.model.d_head + d_rope(c)) ** -0.5 if is_latent else c.attention.scale,),
         posenc__name=("rope", "rope_half"),
     )
     assert isinstance(c.posenc, config.Rope)
