@@ -41,7 +41,7 @@ def test_llama_with_other_kv_heads(hold, n_kv_heads):
 
 
 def test_llama_interleaved(hold):
-    """Our interleaved pairs are theirs in halves, under the permutation that `convert` makes."""
+    """Our interleaved pairs are theirs in halves, under the permutation that reading makes."""
     hold("Llama, read into interleaved pairs", "llama", posenc="rope", **LLAMA)
 
 
@@ -118,7 +118,7 @@ FAULTS = {
     "a wrong epsilon": lambda cfg: replace(cfg, norm=replace(cfg.norm, eps=1.1e-5)),
     "a mask that leaks": lambda cfg: replace(cfg, attention=replace(cfg.attention, causal=False)),
     "another gate": lambda cfg: replace(cfg, ffn=replace(cfg.ffn, name="geglu")),
-    "scaled embeddings": lambda cfg: replace(cfg, model=replace(cfg.model, embed_scale=None)),
+    "scaled embeddings": lambda cfg: replace(cfg, model=replace(cfg.model, embed_scale=cfg.model.d_model**0.5)),
     "a scaling too much": lambda cfg: with_scaling(cfg, temperature=0.11),
 }
 
@@ -148,4 +148,6 @@ def test_another_epsilon_in_mistral_is_caught(is_caught):
 
 def test_a_fault_in_gemma_is_caught(is_caught):
     is_caught("gemma", lambda cfg: replace(cfg, ffn=replace(cfg.ffn, name="geglu")), **GEMMA)
-    is_caught("gemma2", lambda cfg: replace(cfg, attention=replace(cfg.attention, scale=None)), **GEMMA2)
+    is_caught(
+        "gemma2", lambda cfg: replace(cfg, attention=replace(cfg.attention, scale=cfg.model.d_head**-0.5)), **GEMMA2
+    )
