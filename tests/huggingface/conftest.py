@@ -1,13 +1,17 @@
 """Models of every architecture with random parameters, and the folders that they are written into."""
 
 import os
+from copy import deepcopy
 from functools import cache
 
 # Read when torch is imported: small models are fastest on one thread, and tests run side by side.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import hydra
 import pytest
 import torch
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from omegaconf import OmegaConf
 
 from lecture04.cli import train as cli
 from lecture04.config.resolve import resolve
@@ -41,8 +45,24 @@ SMALL = (
 
 
 @cache
+def chosen(groups):
+    """The config of these choices of groups: Hydra takes its time over each."""
+    with hydra.initialize_config_dir(str(cli.ROOT / "conf"), version_base="1.3"):
+        return hydra.compose("config", overrides=list(groups))
+
+
+def composed(overrides):
+    """The settings of a command line. Values are set after the groups, as Hydra does it, which are composed once."""
+    values = [line for line in overrides if "." in line.partition("=")[0]]
+    cfg = deepcopy(chosen(tuple(line for line in overrides if line not in values)))
+    for line in OverridesParser.create().parse_overrides(values):
+        OmegaConf.update(cfg, line.key_or_group, line.value())
+    return cli.settings_of(cfg)
+
+
+@cache
 def run_of(overrides):
-    return resolve(cli.composed(list(overrides)), start.finder(cli.composed)).run
+    return resolve(composed(overrides), start.finder(cli.composed)).run
 
 
 @pytest.fixture(scope="session")
