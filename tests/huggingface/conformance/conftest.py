@@ -299,7 +299,7 @@ APART = """
 | x-transformers' latent attention | its latent is not normalised, and positions are carried by key heads of their own |
 | x-transformers' ALiBi with grouped heads | query heads take turns with the key heads: a group has other slopes |
 | x-transformers' gains on queries and keys, one a head | ours are shared by the heads; above, so are theirs |
-| x-transformers' T5 bias on packed documents | it takes positions of one's own for ALiBi, RoPE and learned ones alone |
+| x-transformers' T5 bias on bin-packed documents | it takes given positions for ALiBi, RoPE and learned ones alone |
 | x-transformers' xPos, PoPE, CoPE, dynamic and data-dependent position biases | no parts here |
 | biases of attention and norms, Shaw, dynamic NTK, YaRN, Llama 3's scaling in x-transformers | it has none |
 """

@@ -80,7 +80,7 @@ def test_gemma2(hold, act):
     hold(f"Gemma 2, {act}", "gemma2", remark=remark, hidden_activation=act, **GEMMA2)
 
 
-def packed():
+def bin_packed():
     """Positions and documents of rows that hold several end to end: 24 tokens as 7, 12 and 5, and as 20 and 4."""
     lengths = [[7, 12, 5], [20, 4]]
     pos = [torch.cat([torch.arange(n) for n in row]) for row in lengths]
@@ -89,9 +89,9 @@ def packed():
 
 
 @pytest.mark.parametrize("leaks", [False, True])
-def test_packed_documents(make_pair, harness, figures, dtype, leaks):
+def test_bin_packed_documents(make_pair, harness, figures, dtype, leaks):
     """Theirs is given the positions and a mask of blocks; where ours is told of one document alone, that is seen."""
-    pair, (pos, document) = make_pair("llama", dtype, **LLAMA), packed()
+    pair, (pos, document) = make_pair("llama", dtype, **LLAMA), bin_packed()
     model, state, _ = pair.ours()
     model.load_state_dict(state)
     hidden = (document[:, None, :] != document[:, :, None]) | torch.ones(24, 24, dtype=torch.bool).triu(1)
@@ -103,7 +103,9 @@ def test_packed_documents(make_pair, harness, figures, dtype, leaks):
     if leaks:
         assert off > 0.01
     else:
-        figures.check("Llama, packed documents", {"logits": off}, dtype, "positions and a block mask given to theirs")
+        figures.check(
+            "Llama, bin-packed documents", {"logits": off}, dtype, "positions and a block mask given to theirs"
+        )
 
 
 def with_scaling(cfg, **changes):

@@ -386,14 +386,14 @@ def of(part, **changes):
     return lambda cfg: replace(cfg, **{part: replace(getattr(cfg, part), **changes)})
 
 
-PACKED = {"rotary": FULL, "ALiBi": ("posenc=alibi",), "learned positions": ("posenc=learned",)}
+BIN_PACKED = {"rotary": FULL, "ALiBi": ("posenc=alibi",), "learned positions": ("posenc=learned",)}
 
 
 @pytest.mark.parametrize("leaks", [False, True])
-@pytest.mark.parametrize("kind", PACKED)
-def test_packed_documents(pair, harness, figures, dtype, kind, leaks):
+@pytest.mark.parametrize("kind", BIN_PACKED)
+def test_bin_packed_documents(pair, harness, figures, dtype, kind, leaks):
     """Theirs is given the positions and a mask of blocks; where ours is told of one document alone, that is seen."""
-    both, lengths = pair(dtype, *PACKED[kind]), ([7, 12, 5], [20, 4])
+    both, lengths = pair(dtype, *BIN_PACKED[kind]), ([7, 12, 5], [20, 4])
     pos = torch.stack([torch.cat([torch.arange(n) for n in row]) for row in lengths])
     document = torch.stack([torch.repeat_interleave(torch.arange(len(row)), torch.tensor(row)) for row in lengths])
     model, state, _ = both.ours()
@@ -406,7 +406,7 @@ def test_packed_documents(pair, harness, figures, dtype, kind, leaks):
     if leaks:
         assert off > 0.01
     else:
-        title = f"x-transformers, packed documents, {kind}"
+        title = f"x-transformers, bin-packed documents, {kind}"
         figures.check(title, {"logits": off}, dtype, "positions and a block mask given to theirs")
 
 
