@@ -14,6 +14,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 
 from lecture04.cli import train as cli
+from lecture04.config.overrides import CONF
 from lecture04.config.resolve import resolve
 from lecture04.huggingface import folders
 from lecture04.nn.init import build
@@ -47,7 +48,7 @@ SMALL = (
 @cache
 def chosen(groups):
     """The config of these choices of groups: Hydra takes its time over each."""
-    with hydra.initialize_config_dir(str(cli.ROOT / "conf"), version_base="1.3"):
+    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
         return hydra.compose("config", overrides=list(groups))
 
 
