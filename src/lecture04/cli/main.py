@@ -13,7 +13,10 @@ COMMANDS = {
     "new": ("lecture04.cli.new:entry", "start a project with a part of your own"),
     "convert": ("lecture04.cli.convert:entry", "write a run as a Hugging Face folder, and read such a folder"),
     "sample": ("lecture04.cli.sample:entry", "documents of the Garden World with their true probabilities"),
-    "lecture": ("lecture04.cli.lecture:entry", "run what the lecture computes, judge its claims, write the notebook"),
+    "lecture": (
+        "lecture04.lecture.command:entry",
+        "run what the lecture computes, judge its claims, write the notebook",
+    ),
 }
 """Name -> the function that reads sys.argv[1:], and one line for --help."""
 
