@@ -108,19 +108,6 @@ def test_reading_says_why_a_folder_cannot_be_trained_here(written):
     )
 
 
-def test_help_needs_no_torch():
-    code = (
-        "import sys; from lecture04.cli.main import main\n"
-        "try: main(['convert', '--help'])\n"
-        "except SystemExit as e: assert not e.code\n"
-        "assert not {'torch', 'numpy', 'safetensors'} & set(sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "write" in done.stdout
-    assert "read" in done.stdout
-
-
 def test_a_config_that_is_refused_takes_no_torch(written):
     folder, *_ = written("llama")
     (folder / "config.json").write_text('{"model_type": "bloom"}')
@@ -133,14 +120,3 @@ def test_a_config_that_is_refused_takes_no_torch(written):
     assert (
         done.stdout == f"{folder}/config.json: model_type=bloom: there is no part here for a norm on the embeddings.\n"
     )
-
-
-def test_a_wrong_folder_ends_the_command_with_the_sentence(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-m", "lecture04.cli.main", "convert", "read", "nowhere"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 1
-    assert done.stderr == "nowhere/config.json: there is no such folder, so no model lies there.\n"
