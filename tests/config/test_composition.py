@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from omegaconf.errors import OmegaConfBaseException
 
 from lecture04.cli import train as cli
-from lecture04.config import Design, Request, Settings, Table, UserError
+from lecture04.config import Design, Request, Settings, Table, UserError, registry
 from lecture04.config import messages as errors
 from lecture04.config import overrides as arguments
-from lecture04.config import registry
 from lecture04.config import sizes as counts
 from lecture04.config.fields import schema_of
 from lecture04.config.places import CONF
@@ -45,7 +44,9 @@ def leaves(schema: type, path: str) -> set[str]:
     return found
 
 
-OF_PARTS = [(f, schema_of(registry.options_of(f, name, base))) for f, base in PARTS.items() for name in registry.names(f)]
+OF_PARTS = [
+    (f, schema_of(registry.options_of(f, name, base))) for f, base in PARTS.items() for name in registry.names(f)
+]
 SETTINGS = sorted(leaves(Settings, "").union(*(leaves(schema, f"{family}.") for family, schema in OF_PARTS)))
 
 VISIBLE = st.characters(exclude_categories=("C", "Zl", "Zp"))  # no control characters, no line breaks

@@ -101,7 +101,11 @@ def test_nested_options_have_schemas_too():
 
 
 def test_an_interpolation_follows_its_setting_where_nothing_is_said():
-    tree = {"model": {"bias": False}, "part": schema_of(Window)(name="x"), "own": schema_of(Window)(name="x", bias=True)}
+    tree = {
+        "model": {"bias": False},
+        "part": schema_of(Window)(name="x"),
+        "own": schema_of(Window)(name="x", bias=True),
+    }
     cfg = OmegaConf.create(tree)
     assert (cfg.part.bias, cfg.own.bias) == (False, True)
     assert OmegaConf.to_object(cfg)["part"].bias is False

@@ -68,7 +68,8 @@ def test_reading_names_and_options_imports_no_torch():
 
 
 @pytest.mark.parametrize(
-    "ask", [lambda name: registry.entry("ffn", name), FFNS.lookup, lambda name: registry.options_of("ffn", name, object)]
+    "ask",
+    [lambda name: registry.entry("ffn", name), FFNS.lookup, lambda name: registry.options_of("ffn", name, object)],
 )
 def test_an_unknown_name_lists_the_choices(ask):
     with pytest.raises(ValueError, match=r"ffn=swigul: no such ffn\. Did you mean swiglu\?") as caught:

@@ -131,7 +131,9 @@ def test_resolving_leaves_its_argument_alone(standard):
 
 
 def test_two_ways_to_say_one_length_are_one_run(compose):
-    assert compose("trainer.epochs=2") == compose("trainer.steps=500") == compose("trainer.steps=500", "trainer.epochs=1")
+    assert (
+        compose("trainer.epochs=2") == compose("trainer.steps=500") == compose("trainer.steps=500", "trainer.epochs=1")
+    )
 
 
 def nulls(value, path=""):
@@ -182,7 +184,17 @@ def test_rope_in_latent_attention_rotates_the_part_that_is_apart_for_it(compose)
 def test_what_is_resolved_cannot_be_assigned_to(requested):
     request = requested()
     run, session = request.run, request.session
-    for node in (request, run, run.model, run.ffn, run.trainer, run.layout, request.evaluation, session, session.origin):
+    for node in (
+        request,
+        run,
+        run.model,
+        run.ffn,
+        run.trainer,
+        run.layout,
+        request.evaluation,
+        session,
+        session.origin,
+    ):
         with pytest.raises(FrozenInstanceError):
             setattr(node, fields(node)[0].name, None)
 

@@ -44,7 +44,9 @@ PAIRS = [
 def test_every_two_parts_are_tried_together():
     tried = {frozenset(two) for row in PAIRS for two in itertools.combinations(row, 2)}
     names = {f: [f"{f}={name}" for name in registry.names(f)] for f in ("attention", "posenc", "placement")}
-    wanted = {frozenset(two) for f, g in itertools.combinations(names, 2) for two in itertools.product(names[f], names[g])}
+    wanted = {
+        frozenset(two) for f, g in itertools.combinations(names, 2) for two in itertools.product(names[f], names[g])
+    }
     assert wanted - tried == {frozenset({"attention=mla", "posenc=shaw"})}
 
 

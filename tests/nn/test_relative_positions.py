@@ -96,9 +96,7 @@ def test_alibi_is_minus_slope_times_distance():
 
 def shaw_attention(causal, max_distance=2):
     posenc = Shaw(config.Shaw(name="shaw", max_distance=max_distance), MODEL)
-    options = config.MultiHead(
-        name="mha", n_kv_heads=3, bias=False, output_bias=False, scale=8**-0.5, causal=causal
-    )
+    options = config.MultiHead(name="mha", n_kv_heads=3, bias=False, output_bias=False, scale=8**-0.5, causal=causal)
     part = Attention(options, MODEL, posenc, lambda width: RMSNorm(config.Norm(name="rmsnorm"), width)).double()
     with torch.no_grad():
         for seed, p in enumerate(part.parameters()):
