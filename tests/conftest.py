@@ -17,7 +17,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from lecture04 import config
 from lecture04.cli import train as cli
-from lecture04.config import Request, Run
+from lecture04.config import Request, Run, registry
 from lecture04.config.places import CONF
 from lecture04.config.resolve import resolve
 
@@ -50,14 +50,26 @@ def _composed(overrides: tuple[str, ...]) -> DictConfig:
 
 
 @cache
+def _chosen(choices: tuple[str, ...]) -> DictConfig:
+    """As `_composed`; parts that go together freely are taken from the compositions of each alone."""
+    parts = dict(line.split("=", 1) for line in choices)
+    if len(parts) < 2 or any((family, name) not in registry.entries() for family, name in parts.items()):
+        return _composed(choices)
+    cfg = deepcopy(_composed(()))
+    for family, name in parts.items():
+        cfg[family] = _composed((f"{family}={name}",))[family]
+    return cfg
+
+
+@cache
 def _settings(overrides: tuple[str, ...]) -> Any:
     """What Hydra composes. It takes 0.2 s, so that lines of the same choices share one composition.
 
     Their single values are set as Hydra sets them; what cannot be set it is left to say itself.
     """
     values = [line for line in overrides if "." in line.partition("=")[0] or line.startswith("seed=")]
-    cfg = deepcopy(_composed(tuple(line for line in overrides if line not in values)))
     try:
+        cfg = deepcopy(_chosen(tuple(line for line in overrides if line not in values)))
         for value in OverridesParser.create().parse_overrides(values):
             OmegaConf.update(cfg, value.key_or_group, value.value(), merge=True)
     except (HydraException, OmegaConfBaseException):

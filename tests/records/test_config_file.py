@@ -3,8 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable
-from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
 from pathlib import Path
@@ -12,19 +11,20 @@ from typing import Any
 
 import pytest
 import yaml
-from hydra import compose as hydra_compose
-from hydra import initialize_config_dir
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
 
 from lecture04 import config
 from lecture04.cli import train as cli
-from lecture04.config import AdamW, Match, Root, Rope, Schedule, Sweep
-from lecture04.config.messages import UserError
-from lecture04.records import reading
-from lecture04.records.config_file import read_config
-from lecture04.records.identity import as_recorded, fingerprint
+from lecture04.config import AdamW, Request, Rope, Run, Schedule, UserError, registry
+from lecture04.config.places import CONF
+from lecture04.config.schema import ARCHITECTURE, PARTS
+from lecture04.records import config_file
+from lecture04.records.config_file import read_config, read_run, written
+from lecture04.records.identity import evaluation_key, identified, identity, plain
 from lecture04.records.record import Record
 
-CONF = ROOT / "conf"
 GROUPS = sorted(path.name for path in CONF.iterdir() if path.is_dir() and path.name not in ("hydra", "probe"))
 CHOICES = [f"{group}={path.stem}" for group in GROUPS for path in sorted((CONF / group).glob("*.yaml"))]
 # What a choice cannot do without.
@@ -38,34 +38,46 @@ OTHERS = (
     "trainer.steps=7",
     "model.budget=90000",
     "seed=3",
+    "eval.window=2",
 )
 
 
 @cache
-def _settled(overrides: tuple[str, ...]) -> Root:
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        return cli.settled(hydra_compose("config", overrides=list(overrides)))
+def _asked(overrides: tuple[str, ...]) -> Request:
+    return cli.resolved_settings(cli.composed(list(overrides)))
 
 
 @pytest.fixture(scope="module")
-def settled() -> Callable[..., Root]:
-    """`settled("ffn=swiglu")`: the config of a run, as the command line settles it."""
-    return lambda *overrides: deepcopy(_settled(overrides))
+def asked() -> Callable[..., Request]:
+    """`asked("ffn=swiglu")`: what the command line comes to, with the run that it starts from."""
+    return lambda *overrides: _asked(overrides)
 
 
-def written(cfg: Root, folder: Path) -> dict[str, Any]:
+def keep(request: Request, folder: Path) -> dict[str, Any]:
     """What the run's file says."""
     folder.mkdir(exist_ok=True)
-    Record(folder).start(cfg, "python train.py")
+    Record(folder).start(request.run, request.evaluation, "python train.py")
     return yaml.safe_load((folder / "config.yaml").read_text())
 
 
+def hold_a_round_trip(request: Request, folder: Path) -> None:
+    content = keep(request, folder)
+    run, evaluation = read_config(folder)
+    assert (run, evaluation) == (request.run, request.evaluation)
+    assert read_run(folder) == run
+    assert written(run, evaluation) == content
+    assert identity(run) == identity(request.run)
+    assert evaluation_key(run, evaluation) == evaluation_key(request.run, request.evaluation)
+    for family in PARTS.keys() - {"logger"}:
+        assert type(getattr(run, family)) is type(getattr(request.run, family))
+
+
 @pytest.fixture
-def alter(settled, tmp_path):
+def alter(asked, tmp_path):
     """`alter(lambda content: ...)`: a run's folder whose config.yaml was changed by hand."""
 
     def alter(change, *overrides):
-        content = written(settled(*overrides), tmp_path)
+        content = keep(asked(*overrides), tmp_path)
         change(content)
         (tmp_path / "config.yaml").write_text(yaml.safe_dump(content))
         return tmp_path
@@ -78,47 +90,104 @@ def test_the_choices_are_found():
 
 
 @pytest.mark.parametrize("override", [*CHOICES, *OTHERS])
-def test_a_round_trip_changes_nothing(settled, tmp_path, override):
-    cfg = settled(override, *NEEDED.get(override, ()))
-    content = written(cfg, tmp_path)
-    back = read_config(tmp_path)
-    assert back == cfg
-    assert as_recorded(back) == content
-    assert fingerprint(back) == fingerprint(cfg)
+def test_a_round_trip_changes_nothing(asked, tmp_path, override):
+    hold_a_round_trip(asked(override, *NEEDED.get(override, ())), tmp_path)
 
 
-def test_parts_have_dataclasses_of_their_own_and_enums_are_members(settled, tmp_path):
-    written(settled("posenc=rope", "ffn=swish", "ffn.match=model"), tmp_path)
-    back = read_config(tmp_path)
+ANY_OF = {family: st.sampled_from(registry.names(family)) for family in (*ARCHITECTURE, "optim", "layout")}
+HELD: list[bool] = []
+VALUES = st.lists(
+    st.sampled_from(
+        [
+            "model.n_heads=2",
+            "model.bias=false",
+            "model.embed_scale=1",
+            "ffn.match=model",
+            "ffn.d_ff=37",
+            "trainer.steps=3",
+            "optim.clip=null",
+            "optim.schedule=constant",
+            "eval.window=7",
+            "eval.n_docs=3",
+            "data.world_seed=2",
+            "seed=5",
+        ]
+    ),
+    unique=True,
+    max_size=5,
+)
+
+
+@given(choices=st.fixed_dictionaries({}, optional=ANY_OF), values=VALUES, uptrain=st.booleans())
+@hypothesis_settings(
+    max_examples=40,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+def test_a_round_trip_of_any_config_changes_nothing(settings, tmp_path, choices, values, uptrain):
+    """Also of one that starts from a run of the same parts with twice as many key and value heads."""
+    lines = [*(f"{family}={name}" for family, name in choices.items()), *values]
+    try:
+        if uptrain:
+            kept = [line for line in lines if not line.startswith(("attention", "layout", "eval", "data", "seed"))]
+            found = settings(*lines, "init=uptrain")
+            found.attention = settings("attention=mqa", *values).attention
+            found.init.source = [*kept, "attention=gqa"]
+            request = cli.resolve_for_training(found, cli.start.finder(lambda lines: settings(*lines)))
+            assert isinstance(request.run.init.start, Run)
+        else:
+            request = cli.resolve_for_training(settings(*lines))
+    except UserError:
+        return
+    hold_a_round_trip(request, tmp_path)
+    HELD.append(uptrain)
+
+
+def test_runs_that_start_anew_and_from_another_were_frequent():
+    assert min(HELD.count(True), HELD.count(False)) > 5
+
+
+def test_parts_have_dataclasses_of_their_own_and_enums_are_members(asked, tmp_path):
+    keep(asked("posenc=rope", "ffn=swish"), tmp_path)
+    back = read_run(tmp_path)
     assert type(back.posenc) is Rope
     assert type(back.ffn) is config.Swish
     assert type(back.optim) is AdamW
-    assert back.ffn.match is Match.model
     assert back.optim.schedule is Schedule.cosine
 
 
-def test_the_run_that_another_starts_from_is_a_config_too(settled, tmp_path):
-    cfg = settled("init=uptrain", "attention=mqa", "init.source=['attention=gqa','optim.lr=1e-3']")
-    content = written(cfg, tmp_path)
-    back = read_config(tmp_path)
+@pytest.mark.parametrize(("name", "beta"), [("yarn", 32.0), ("llama3", 4.0)])
+def test_the_betas_left_open_are_recorded_and_belong_to_the_identity(asked, tmp_path, name, beta):
+    line = ("posenc=rope", f"posenc.scaling.name={name}", "posenc.scaling.factor=2")
+    request = asked(*line)
+    assert keep(request, tmp_path)["posenc"]["scaling"]["beta_fast"] == beta
+    assert identified(request.run)["posenc"]["scaling"]["beta_fast"] == beta
+    assert identity(asked(*line, f"posenc.scaling.beta_fast={beta}").run) == identity(request.run)
+    assert identity(asked(*line, "posenc.scaling.beta_fast=8").run) != identity(request.run)
+
+
+def test_the_run_that_another_starts_from_is_a_config_too(asked, tmp_path):
+    request = asked("init=uptrain", "attention=mqa", "init.source=['attention=gqa','optim.lr=1e-3']")
+    content = keep(request, tmp_path)
+    back = read_run(tmp_path)
     assert isinstance(back.init, config.Uptrain)
-    assert isinstance(back.init.run, Root)
-    assert back.init.run.attention.n_kv_heads == 2
-    assert type(back.init.run.optim) is AdamW
-    assert config.source_of(back) == config.source_of(cfg)
-    del content["init"]["run"]["optim"]["eps"]
+    assert isinstance(back.init.start, Run)
+    assert back.init.start.attention.n_kv_heads == 2
+    assert type(back.init.start.optim) is AdamW
+    assert back.init.start == request.run.init.start
+    del content["init"]["start"]["optim"]["eps"]
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(content))
-    with pytest.raises(UserError, match=r"init\.run\.optim\.eps: the setting is missing\."):
+    with pytest.raises(UserError, match=r"init\.start\.optim\.eps: the setting is missing\."):
         read_config(tmp_path)
 
 
-def test_what_a_file_leaves_out_is_its_default(settled, tmp_path):
-    cfg = settled("ffn=relu")
-    cfg = replace(cfg, origin=replace(cfg.origin, sweep="ffn"), sweep=Sweep(name="ffn", seeds=[1]))
-    written(cfg, tmp_path)
-    back = read_config(tmp_path)
-    assert (back.sweep, back.origin) == (Sweep(), config.Origin())
-    assert fingerprint(back) == fingerprint(cfg)
+def test_the_session_is_no_part_of_it(asked, tmp_path):
+    request = asked("paths.outputs=elsewhere", "runs.reuse=config", "logger=none", "trainer.log_every=3")
+    content = keep(request, tmp_path)
+    assert content.keys() == {f.name for f in config_file.fields(Run)} | {"eval"}
+    assert content["trainer"].keys() == {"steps", "batch_size", "threads", "diverged_margin"}
+    assert identity(request.run) == identity(asked().run)
 
 
 def test_no_file(tmp_path):
@@ -140,7 +209,9 @@ def test_a_file_that_is_no_config(tmp_path, text):
         (lambda c: c["optim"].update(lrr=1), r"optim\.lrr: no such setting\. Did you mean lr\?"),
         (lambda c: c.pop("ffn"), r"ffn: the setting is missing\."),
         (lambda c: c["trainer"].pop("steps"), r"trainer\.steps: the setting is missing\."),
-        (lambda c: c["ffn"].update(match="all"), r"ffn\.match=all: there is no such choice\. Choices: ffn, model\."),
+        (lambda c: c["optim"].update(schedule="step"), r"optim\.schedule=step: there is no such choice\. Choices: constant"),
+        (lambda c: c.pop("eval"), r"eval: the setting is missing\."),
+        (lambda c: c["eval"].pop("window"), r"eval\.window: the setting is missing\."),
         (lambda c: c["ffn"].update(name="relux"), r"ffn=relux: no such ffn is registered\. Did you mean relu\?"),
         (lambda c: c["ffn"].update(d_ff="many"), r"ffn\.d_ff='many': must be int\."),
         (lambda c: c["ffn"].update(d_ff=True), r"ffn\.d_ff=True: must be int\."),
@@ -157,7 +228,7 @@ def test_what_is_wrong_is_said_with_the_file_and_the_key(alter, change, said):
 
 
 def test_a_whole_number_will_do_for_a_fraction(alter):
-    back = read_config(alter(lambda c: c["optim"].update(clip=2)))
+    back = read_run(alter(lambda c: c["optim"].update(clip=2)))
     assert back.optim.clip == 2.0
     assert type(back.optim.clip) is float
 
@@ -179,39 +250,40 @@ class Inner:
 class Outer:
     inner: Inner = field(default_factory=Inner)
     maybe: Inner | None = None
-    source: Root | None = None
-    free: dict[str, Any] = field(default_factory=dict)
+    source: Run | None = None
+    free: Any = None
     either: int | str = 0
     many: list[Inner] = field(default_factory=list)
-    named: dict[str, list[int]] = field(default_factory=dict)
+    named: tuple[int, ...] = ()
 
 
-def test_nested_settings_of_any_depth(settled):
+def test_nested_settings_of_any_depth(asked):
     """What config.py may yet hold: settings inside settings, lists of them, and a whole config inside one."""
     content = {
         "inner": {"kind": "two", "factor": 2},
         "maybe": {"kind": "one", "factor": 0.5},
-        "source": as_recorded(settled("posenc=rope")),
+        "source": plain(asked("posenc=rope").run),
         "free": {"a": [1, None]},
         "either": "x",
         "many": [{"kind": "one", "factor": 1.0}, {"kind": "two", "factor": 3.0}],
-        "named": {"a": [1, 2]},
+        "named": [1, 2],
     }
-    assert reading._settings(Outer, content, "") == Outer(
+    assert config_file._settings(Outer, content, "") == Outer(
         Inner(Kind.two, 2.0),
         Inner(Kind.one, 0.5),
-        settled("posenc=rope"),
+        asked("posenc=rope").run,
         {"a": [1, None]},
         "x",
         [Inner(), Inner(Kind.two, 3.0)],
-        {"a": [1, 2]},
+        (1, 2),
     )
     content["many"][1]["kind"] = "3"
-    with pytest.raises(reading._UnfitError, match=r"many\[1\]\.kind=3: there is no such choice"):
-        reading._settings(Outer, content, "")
-    del content["many"], content["source"]["posenc"]["base"]
-    with pytest.raises(reading._UnfitError, match=r"source\.posenc\.base: the setting is missing"):
-        reading._settings(Outer, content, "")
+    with pytest.raises(config_file._UnfitError, match=r"many\[1\]\.kind=3: there is no such choice"):
+        config_file._settings(Outer, content, "")
+    content["many"] = []
+    del content["source"]["posenc"]["base"]
+    with pytest.raises(config_file._UnfitError, match=r"source\.posenc\.base: the setting is missing"):
+        config_file._settings(Outer, content, "")
 
 
 def test_reading_imports_nothing_heavy():

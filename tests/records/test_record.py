@@ -7,18 +7,23 @@ import sys
 
 import pytest
 
-from lecture04.records.identity import fingerprint, run_name
+from lecture04.records.identity import identity, run_name
 from lecture04.records.record import Record, Status, find, is_other_code
 
 
 @pytest.fixture
-def cfg(compose, tmp_path):
-    return compose(f"paths.outputs={tmp_path}")
+def asked(requested, tmp_path):
+    return requested(f"paths.outputs={tmp_path}")
 
 
 @pytest.fixture
-def record(cfg):
-    record = find(cfg)
+def cfg(asked):
+    return asked.run
+
+
+@pytest.fixture
+def record(asked):
+    record = find(asked.run, asked.session)
     record.folder.mkdir(parents=True)
     return record
 
@@ -28,8 +33,8 @@ def test_a_run_without_a_summary_is_missing(record):
     assert record.last_step() == 0
 
 
-def test_metrics_come_back_from_summary_and_evaluation(record, cfg):
-    record.start(cfg, "python train.py")
+def test_metrics_come_back_from_summary_and_evaluation(record, cfg, asked):
+    record.start(cfg, asked.evaluation, "python train.py")
     record.finish(Status.finished, cfg, "python train.py", metrics={"steps": 3, "train_seconds": 1.5})
     assert not record.is_complete("key")
     record.write_evaluation("key", {"metrics": {"test/nll": 1.25, "test/ppl": math.inf}})
@@ -81,10 +86,10 @@ def test_a_torn_evaluation_is_set_aside_and_said(record, cfg, caplog, torn):
     assert "could not be read" in caplog.text
 
 
-def test_starting_again_takes_away_what_a_failed_try_left(record, cfg):
+def test_starting_again_takes_away_what_a_failed_try_left(record, cfg, asked):
     record.append({"step": 10})
     record.finish(Status.failed, cfg, "", error="boom")
-    record.start(cfg, "python train.py")
+    record.start(cfg, asked.evaluation, "python train.py")
     assert record.status() is Status.missing
     assert record.last_step() == 0
 
@@ -108,32 +113,33 @@ def test_a_run_that_another_process_works_on_is_left_alone(record):
         assert record.last_step() == 10
 
 
-def test_a_run_is_found_by_its_fingerprint_whatever_its_folder_is_called(record, cfg):
-    renamed = record.folder.with_name(f"my favourite-{fingerprint(cfg)}")
+def test_a_run_is_found_by_its_identity_whatever_its_folder_is_called(record, asked):
+    renamed = record.folder.with_name(f"my favourite-{identity(asked.run)}")
     record.folder.rename(renamed)
-    assert find(cfg) == Record(renamed)
+    assert find(asked.run, asked.session) == Record(renamed)
 
 
-def test_a_run_of_other_code_stands_in_only_where_asked_for(compose, tmp_path):
-    cfg, lax = compose(f"paths.outputs={tmp_path}"), compose(f"paths.outputs={tmp_path}", "runs.reuse=config")
-    other = Record(tmp_path / "runs" / f"x-{fingerprint(cfg).config}-000000")
+def test_a_run_of_other_code_stands_in_only_where_asked_for(requested, tmp_path):
+    strict, lax = (requested(f"paths.outputs={tmp_path}", f"runs.reuse={how}").session for how in ("exact", "config"))
+    cfg = requested().run
+    other = Record(tmp_path / "runs" / f"x-{identity(cfg).config}-000000")
     other.folder.mkdir(parents=True)
-    assert find(lax).folder.name == run_name(cfg), "an unfinished run stands for nothing"
+    assert find(cfg, lax).folder.name == run_name(cfg), "an unfinished run stands for nothing"
     other.finish(Status.finished, cfg, "", metrics={})
-    assert find(cfg).folder.name == run_name(cfg)
-    assert find(lax) == other
-    assert is_other_code(other, lax)
-    own = find(cfg)
+    assert find(cfg, strict).folder.name == run_name(cfg)
+    assert find(cfg, lax) == other
+    assert is_other_code(other, cfg)
+    own = find(cfg, strict)
     own.folder.mkdir()
     own.finish(Status.finished, cfg, "", metrics={})
-    assert find(lax) == own, "a run of the same code comes first"
-    assert not is_other_code(own, lax)
+    assert find(cfg, lax) == own, "a run of the same code comes first"
+    assert not is_other_code(own, cfg)
 
 
-def test_the_settled_config_lies_in_the_folder(record, cfg):
+def test_the_resolved_config_lies_in_the_folder(record, cfg, asked):
     from omegaconf import OmegaConf
 
-    record.start(cfg, "python train.py ffn=relu")
+    record.start(cfg, asked.evaluation, "python train.py ffn=relu")
     text = (record.folder / "config.yaml").read_text()
     assert text.startswith("# python train.py ffn=relu\n")
     assert OmegaConf.create(text).ffn.d_ff == cfg.ffn.d_ff

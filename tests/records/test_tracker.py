@@ -1,4 +1,4 @@
-"""The mirror in this process, against a W&B that is made up: what it is told, and what it may do wrong."""
+"""The tracker in this process, against a W&B that is made up: what it is told, and what it may do wrong."""
 
 import logging
 import os
@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from lecture04.records import mirror as mirrors
-from lecture04.records.tracker import ModeProbe, describe, mirror
+from lecture04.records import tracker as trackers
+from lecture04.records.tracker import ModeProbe, describe, tracker
 
 ROWS = [{"step": 10, "train/loss": 2.5, "tokens": 70}, {"step": 10, "val/nll": 2.25}, {"step": 20, "train/loss": 1.5}]
 
@@ -48,23 +48,23 @@ def fake(monkeypatch):
 
 
 @pytest.fixture
-def cfg(small, tmp_path):
-    """A settled config, as a sweep's job has it."""
+def cfg(small_request, tmp_path):
+    """What a sweep's job asks for."""
 
     def cfg(*overrides):
-        return small("logger=wandb", f"paths.outputs={tmp_path}", "origin.wandb_mode=offline", *overrides)
+        return small_request("logger=wandb", f"paths.outputs={tmp_path}", "origin.wandb_mode=offline", *overrides)
 
     return cfg
 
 
 @pytest.fixture
 def impatient(monkeypatch):
-    monkeypatch.setattr(mirrors, "PATIENCE", 0.5)
+    monkeypatch.setattr(trackers, "PATIENCE", 0.5)
 
 
 def test_everything_arrives_in_order_and_the_run_is_closed_well(fake, cfg):
     runs = fake()
-    with mirror(cfg("seed=3", "origin.row=mine", "origin.sweep=table")) as watcher:
+    with tracker(cfg("seed=3", "origin.row=mine", "origin.sweep=table")) as watcher:
         for row in ROWS:
             watcher.log(row)
         watcher.summarise({"test/nll": 1.25})
@@ -82,7 +82,7 @@ def test_a_run_that_raises_is_closed_as_failed_and_its_exception_passes(fake, cf
     runs = fake()
 
     def run():
-        with mirror(cfg()) as watcher:
+        with tracker(cfg()) as watcher:
             watcher.log(ROWS[0])
             raise error
 
@@ -109,7 +109,7 @@ def raising(error):
 )
 def test_a_wandb_that_raises_is_one_warning(fake, cfg, caplog, error, said):
     fake(raising(error))
-    with mirror(cfg()) as watcher:
+    with tracker(cfg()) as watcher:
         watcher.log(ROWS[0])
     assert [record.getMessage() for record in caplog.records] == [said]
 
@@ -118,7 +118,7 @@ def test_one_that_raises_in_the_middle_or_at_the_end_is_one_warning(fake, cfg, c
     for method in ("log", "finish"):
         runs = fake(lambda method=method, **about: _with(FakeRun(**about), method, raising(ValueError("late"))))
         caplog.clear()
-        with mirror(cfg()) as watcher:
+        with tracker(cfg()) as watcher:
             for row in ROWS:
                 watcher.log(row)
         assert len(runs) == 1
@@ -144,7 +144,7 @@ def test_one_that_hangs_is_left_behind_and_what_it_says_later_is_not_told(fake, 
     fake(hang if hangs == "init" else lambda **about: _with(FakeRun(**about), "finish", hang))
     run = cfg()
     started = time.monotonic()
-    with mirror(run) as watcher:
+    with tracker(run) as watcher:
         watcher.log(ROWS[0])
         assert time.monotonic() - started < 0.4, "nothing waits before the end"
     assert 0.5 <= time.monotonic() - started < 5
@@ -161,17 +161,17 @@ def test_a_folder_that_cannot_be_made_is_a_warning(fake, cfg, caplog, monkeypatc
     (tmp_path / "file").touch()
     monkeypatch.setenv("WANDB_DIR", str(tmp_path / "file" / "inside"))
     runs = fake()
-    with mirror(cfg()) as watcher:
+    with tracker(cfg()) as watcher:
         watcher.log(ROWS[0])
     assert not runs
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
     assert "NotADirectoryError" in caplog.text
 
 
-def test_no_mirror_starts_nothing(small, monkeypatch):
+def test_no_tracker_starts_nothing(small_request, monkeypatch):
     monkeypatch.setitem(sys.modules, "wandb", None)  # an import would raise
     before = threading.active_count()
-    with mirror(small("logger=none")) as watcher:
+    with tracker(small_request("logger=none")) as watcher:
         watcher.log(ROWS[0])
         watcher.summarise({"test/nll": 1.0})
         assert threading.active_count() == before
@@ -197,7 +197,7 @@ def test_names_stay_within_wandbs_limits_and_differ(cfg):
     assert told[0]["config"]["row"] == long[0].strip("'"), "the config has the whole name"
 
 
-def test_the_config_is_settled_and_has_nothing_of_this_machine(cfg, tmp_path):
+def test_the_config_is_resolved_and_has_nothing_of_this_machine(cfg, tmp_path):
     told = describe(cfg("origin.sweep=table", "seed=7"))
     assert told["config"]["ffn"]["d_ff"] == 24
     assert told["config"]["attention"]["n_kv_heads"] == 4
@@ -245,12 +245,12 @@ def nobody(monkeypatch, tmp_path):
     ("answer", "mode"), [("pass", "online"), ("raise SystemExit(1)", "offline"), ("1/0", "offline")]
 )
 def test_the_mode_is_what_the_probe_finds(nobody, answer, mode):
-    nobody.setattr(mirrors, "PROBE", answer)
+    nobody.setattr(trackers, "PROBE", answer)
     assert ModeProbe("wandb").mode() == mode
 
 
 def test_a_probe_that_hangs_says_offline_and_is_ended(nobody, impatient):
-    nobody.setattr(mirrors, "PROBE", "import time; time.sleep(3600)")
+    nobody.setattr(trackers, "PROBE", "import time; time.sleep(3600)")
     probe = ModeProbe("wandb")
     started = time.monotonic()
     assert probe.mode() == "offline"
@@ -269,5 +269,5 @@ def test_a_server_that_refuses_means_offline_within_patience(nobody, capfd):
     nobody.setenv("WANDB_BASE_URL", "http://127.0.0.1:9")
     started = time.monotonic()
     assert ModeProbe("wandb").mode() == "offline"
-    assert time.monotonic() - started < mirrors.PATIENCE + 2
+    assert time.monotonic() - started < trackers.PATIENCE + 2
     assert capfd.readouterr() == ("", "")

@@ -6,16 +6,16 @@ import torch
 from torch import nn
 
 from lecture04.config import registry
-from lecture04.data.batches import make_batch
+from lecture04.data.documents import make_batch
 from lecture04.nn.init import build
 from lecture04.training.activity import activity
 
 DOCUMENTS = 11
 
 
-def batches(corpus, n=DOCUMENTS, size=4, max_len=16):
+def batches(corpus, n=DOCUMENTS, size=4, length=16):
     """The first n validation documents, `size` at a time: rows of several documents, with padding."""
-    return [make_batch(corpus.val, np.arange(start, min(start + size, n)), max_len) for start in range(0, n, size)]
+    return [make_batch(corpus.val, np.arange(start, min(start + size, n)), length) for start in range(0, n, size)]
 
 
 def written_out(model, corpus, layer, n=DOCUMENTS):

@@ -10,7 +10,7 @@ from torch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, LinearLR, Sequ
 
 from lecture04.config import SGD, AdamW, Schedule, registry
 from lecture04.nn.init import build
-from lecture04.training.optim import adamw, decay_groups, decays, lr_factor, sgd
+from lecture04.training.optim import OPTIMISERS, adamw, decay_groups, decays, lr_factor, sgd
 
 N_STEPS = 50
 
@@ -157,7 +157,7 @@ def test_decay_is_told_by_names_as_by_dimensions_for_every_part(small, family):
 def test_an_optimiser_lowers_a_quadratic(compose, name):
     model = Holder()
     options = replace(compose(f"optim={name}").optim, lr=0.05)
-    optimiser = registry.lookup("optim", name)(options, model)
+    optimiser = OPTIMISERS.lookup(name)(options, model)
     for _ in range(300):
         optimiser.zero_grad()
         sum(p.square().sum() for p in model.parameters()).backward()

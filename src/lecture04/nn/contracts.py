@@ -206,14 +206,17 @@ def seeds_run_stacked(run: Run) -> None:
     tokens = words(run, 3, 9)
     pos, document = torch.arange(9).expand(3, 9) % 5, torch.arange(9).expand(3, 9) // 5
 
-    def loss(parameters: dict[str, Tensor], buffers: dict[str, Tensor]) -> Tensor:
-        return next_token_loss(functional_call(models[0], (parameters, buffers), (tokens, pos, document)), tokens)
+    def loss(parameters: dict[str, Tensor], buffers: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+        logits_BTV = functional_call(models[0], (parameters, buffers), (tokens, pos, document))
+        return next_token_loss(logits_BTV, tokens), logits_BTV
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "There is a performance drop")  # fused attention runs seed after seed
-        gradients = vmap(grad(loss))(parameters, buffers)
+        gradients, stacked = vmap(grad(loss, has_aux=True))(parameters, buffers)
     for i, model in enumerate(models):
-        next_token_loss(model(tokens, pos, document), tokens).backward()
+        logits_BTV = model(tokens, pos, document)
+        close(stacked[i], logits_BTV, "the logits of stacked seeds")
+        next_token_loss(logits_BTV, tokens).backward()
         for name, parameter in model.named_parameters():
             assert parameter.grad is not None
             close(gradients[name][i], parameter.grad, f"{name}: the gradient of stacked seeds")

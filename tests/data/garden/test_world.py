@@ -6,8 +6,8 @@ import sys
 import numpy as np
 import pytest
 
-from lecture04.data import garden
-from lecture04.data.garden import MAX_LENGTH, NOUNS, OBJECTS, POSSESSIVES, TOKEN_ID, VOCAB, Garden
+from lecture04.data.garden import world as garden
+from lecture04.data.garden.world import MAX_LENGTH, NOUNS, OBJECTS, POSSESSIVES, TOKEN_ID, VOCAB, Garden
 
 GENDER = {noun: "his" for noun in garden.MALE} | {noun: "her" for noun in garden.FEMALE}
 GENDER |= {noun: "its" for noun in garden.ANIMALS}

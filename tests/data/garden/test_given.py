@@ -5,8 +5,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from lecture04.data.corpus import load
-from lecture04.data.garden import ADJECTIVES, CONJUNCTIONS, EOS, NOUNS, OBJECTS, PREPOSITIONS, TOKEN_ID, VOCAB, Garden
+from lecture04.config import Garden as Options
+from lecture04.data.garden.source import garden
+from lecture04.data.garden.world import ADJECTIVES, CONJUNCTIONS, EOS, NOUNS, OBJECTS, PREPOSITIONS, TOKEN_ID, VOCAB, Garden
 
 KIND = {noun: kind for kind, nouns in NOUNS.items() for noun in nouns}
 
@@ -88,23 +89,23 @@ def test_the_pairings_are_those_that_the_world_makes_likely(documents):
 
 
 def test_a_split_keeps_them_in_its_flat_arrays(tmp_path):
-    from lecture04.data.batches import Documents
-
-    corpus = load(tmp_path, n_train=30, n_val=5, n_test=5, world_seed=0, layout=Documents(64))
-    for split in (corpus.train, corpus.val, corpus.test):
-        assert split.given.dtype == np.int16
-        assert len(split.given) == len(split.tokens)
-        assert (split.given[split.offsets[:-1]] == -1).all()
+    options = Options(name="garden", n_train=30, n_val=5, n_test=5)
+    splits = garden(options, tmp_path)
+    for split in (splits.train, splits.val, splits.test):
+        of_split = split.facts["given"]
+        assert of_split.dtype == np.int16
+        assert len(of_split) == len(split.tokens)
+        assert (of_split[split.offsets[:-1]] == -1).all()
         for i in range(split.n_docs):
             here = slice(split.offsets[i] + 1, split.offsets[i + 1])
             expected = Reader([VOCAB[token] for token in split.tokens[here]]).given
-            assert [VOCAB[given] if given >= 0 else "" for given in split.given[here]] == expected
+            assert [VOCAB[given] if given >= 0 else "" for given in of_split[here]] == expected
         few = split.first(2)
-        np.testing.assert_array_equal(few.given, split.given[: split.offsets[2]])
-    again = load(tmp_path, n_train=30, n_val=5, n_test=5, world_seed=0, layout=Documents(64))
-    np.testing.assert_array_equal(again.test.given, corpus.test.given)
+        np.testing.assert_array_equal(few.facts["given"], of_split[: split.offsets[2]])
+    again = garden(options, tmp_path)
+    np.testing.assert_array_equal(again.test.facts["given"], splits.test.facts["given"])
 
 
 def test_a_split_need_not_say(tiny_corpus):
-    assert tiny_corpus.val.given is None
-    assert tiny_corpus.val.first(3).given is None
+    assert "given" not in tiny_corpus.val.facts
+    assert tiny_corpus.val.first(3).facts.keys() == {"log_prob", "subject_distance"}

@@ -4,7 +4,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from lecture04.data.grammar import Grammar, Terminal
+from lecture04.data.garden.grammar import Grammar, Terminal
 
 END = "<end>"
 A, B, C = Terminal("a"), Terminal("b"), Terminal("c")

@@ -2,21 +2,32 @@ import logging
 import math
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from lecture04 import config
+from lecture04.config import UserError
 from lecture04.config.code import statements
-from lecture04.data import corpus, garden, grammar
-from lecture04.data.batches import Documents
-from lecture04.data.corpus import load
-from lecture04.data.garden import TOKEN_ID, VOCAB, Garden
+from lecture04.config.resolve import resolve
+from lecture04.data.garden import grammar, source, world
+from lecture04.data.garden.source import garden
+from lecture04.data.garden.world import TOKEN_ID, VOCAB, Garden
+from lecture04.data.types import Corpus
 
-LAYOUT = Documents(64)
-SMALL = {"n_train": 60, "n_val": 20, "n_test": 30, "world_seed": 0, "layout": LAYOUT}
+SMALL = {"n_train": 60, "n_val": 20, "n_test": 30, "world_seed": 0}
 SPLITS = ("train", "val", "test")
-ARRAYS = ("tokens", "offsets", "log_prob", "subject_distance")
+
+
+def load(folder, **options):
+    splits = garden(config.Garden(name="garden", **options), folder)
+    return Corpus(**{f.name: getattr(splits, f.name) for f in fields(splits)}, layout=None)
+
+
+def arrays(split):
+    return {"tokens": split.tokens, "offsets": split.offsets, **split.facts}
 
 
 def files(folder):
@@ -24,11 +35,8 @@ def files(folder):
 
 
 def same(a, b):
-    return all(
-        np.array_equal(getattr(getattr(a, split), name), getattr(getattr(b, split), name))
-        for split in SPLITS
-        for name in ARRAYS
-    )
+    pairs = [(arrays(getattr(a, split)), arrays(getattr(b, split))) for split in SPLITS]
+    return all(x.keys() == y.keys() and all(np.array_equal(x[name], y[name]) for name in x) for x, y in pairs)
 
 
 @pytest.fixture(scope="module")
@@ -38,35 +46,36 @@ def small(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
-    return load(tmp_path_factory.mktemp("large"), n_train=2500, n_val=1000, n_test=1000, world_seed=0, layout=LAYOUT)
+    return load(tmp_path_factory.mktemp("large"), n_train=2500, n_val=1000, n_test=1000, world_seed=0)
 
 
 def test_the_arrays_hold_documents_end_to_end(small):
-    assert small.vocab == VOCAB
+    assert (small.words, small.vocab_size) == (VOCAB, 92)
     for name, n_docs in zip(SPLITS, (60, 20, 30), strict=True):
         split = getattr(small, name)
         assert split.n_docs == n_docs
         assert split.offsets[0] == 0
-        assert split.offsets[-1] == len(split.tokens) == len(split.log_prob) == len(split.subject_distance)
+        assert split.offsets[-1] == len(split.tokens)
+        assert {len(fact) for fact in split.facts.values()} == {len(split.tokens)}
         assert split.n_predicted == split.predicted.sum() == len(split.tokens) - n_docs
         first, last = split.offsets[:-1], split.offsets[1:] - 1
         assert (split.tokens[first] == TOKEN_ID["<bos>"]).all()
         assert (split.tokens[last] == TOKEN_ID["<eos>"]).all()
-        assert (split.log_prob[first] == 0).all()
-        assert (split.log_prob[split.predicted] < 0).any()
-        possessive = np.isin(split.tokens, [TOKEN_ID[word] for word in garden.POSSESSIVES])
-        np.testing.assert_array_equal(split.subject_distance > 0, possessive)
+        assert (split.facts["log_prob"][first] == 0).all()
+        assert (split.facts["log_prob"][split.predicted] < 0).any()
+        possessive = np.isin(split.tokens, [TOKEN_ID[word] for word in world.POSSESSIVES])
+        np.testing.assert_array_equal(split.facts["subject_distance"] > 0, possessive)
 
 
 def test_the_log_probabilities_are_the_worlds(small):
-    world = Garden(0)
+    true = Garden(0)
     for i in range(small.test.n_docs):
         document = slice(small.test.offsets[i] + 1, small.test.offsets[i + 1])
-        np.testing.assert_array_equal(small.test.log_prob[document], world.log_prob(small.test.tokens[document]))
+        np.testing.assert_array_equal(small.test.facts["log_prob"][document], true.log_prob(small.test.tokens[document]))
 
 
 def test_splits_differ_and_a_larger_one_begins_with_the_smaller(small, tmp_path):
-    more = load(tmp_path, n_train=90, n_val=20, n_test=31, world_seed=0, layout=LAYOUT)
+    more = load(tmp_path, n_train=90, n_val=20, n_test=31, world_seed=0)
     for name in SPLITS:
         few, many = getattr(small, name), getattr(more, name)
         np.testing.assert_array_equal(many.tokens[: len(few.tokens)], few.tokens)
@@ -83,7 +92,7 @@ def test_nll_in_nats_per_predicted_token(small):
     tokens = [token for token in small.val.tokens.tolist() if token != TOKEN_ID["<bos>"]]
     expected = -sum(math.log(counts[token] / n_tokens) for token in tokens) / len(tokens)
     assert small.unigram_nll("val") == pytest.approx(expected)
-    assert small.true_nll("test") == pytest.approx(-small.test.log_prob.sum() / small.test.n_predicted)
+    assert small.true_nll("test") == pytest.approx(-small.test.facts["log_prob"].sum() / small.test.n_predicted)
     with pytest.raises(ValueError, match="'validation', must be one of train, val, test"):
         small.true_nll("validation")
 
@@ -97,7 +106,7 @@ def test_the_world_is_like_the_lectures(large):
 def test_it_is_made_once(tmp_path, monkeypatch):
     made = load(tmp_path, **SMALL)
     assert len(files(tmp_path)) == 1
-    monkeypatch.setattr(corpus, "_make", lambda *_: pytest.fail("made again"))
+    monkeypatch.setattr(source, "_make", lambda *_: pytest.fail("made again"))
     assert same(load(tmp_path, **SMALL), made)
 
 
@@ -105,7 +114,7 @@ def test_other_settings_and_other_code_make_another_file(tmp_path, monkeypatch):
     load(tmp_path, **SMALL)
     load(tmp_path, **SMALL | {"world_seed": 1})
     load(tmp_path, **SMALL | {"n_val": 21})
-    monkeypatch.setattr(corpus, "_code_hash", lambda: "changed")
+    monkeypatch.setattr(source, "_code_hash", lambda: "changed")
     load(tmp_path, **SMALL)
     assert len(files(tmp_path)) == 4
 
@@ -146,10 +155,8 @@ def test_a_damaged_file_is_set_aside_and_made_again(tmp_path, caplog, damage):
 
 
 def test_other_processes_make_the_same_arrays_and_two_at_once_make_one_file(small, tmp_path):
-    imports = (
-        "from pathlib import Path; from lecture04.data.batches import Documents; from lecture04.data.corpus import load"
-    )
-    code = f"{imports}; load(Path({str(tmp_path)!r}), **{SMALL})"
+    imports = "from pathlib import Path; from lecture04.config import Garden; from lecture04.data.garden.source import garden"
+    code = f"{imports}; garden(Garden(name='garden', **{SMALL}), Path({str(tmp_path)!r}))"
     processes = [
         subprocess.Popen([sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, stderr=subprocess.PIPE)
         for seed in ("1", "2")
@@ -160,23 +167,25 @@ def test_other_processes_make_the_same_arrays_and_two_at_once_make_one_file(smal
 
 
 def test_comments_and_docstrings_do_not_count_as_code(tmp_path, monkeypatch):
-    source = Path(grammar.__file__).read_text()
+    text_of_grammar = Path(grammar.__file__).read_text()
 
     def hashed(text):
         (tmp_path / "grammar.py").write_text(text)
         monkeypatch.setattr(grammar, "__file__", str(tmp_path / "grammar.py"))
-        corpus._code_hash.cache_clear()
+        source._code_hash.cache_clear()
         statements.cache_clear()
-        return corpus._code_hash()
+        return source._code_hash()
 
-    original = hashed(source)
-    assert hashed(source.replace('"""One text,', '"""A single text,')) == original
-    assert hashed("# a comment\n\n" + source) == original
-    assert hashed(source.replace("prob * weight / total", "prob * total / weight")) != original
-    corpus._code_hash.cache_clear()
+    original = hashed(text_of_grammar)
+    assert hashed(text_of_grammar.replace('"""One text,', '"""A single text,')) == original
+    assert hashed("# a comment\n\n" + text_of_grammar) == original
+    assert hashed(text_of_grammar.replace("prob * weight / total", "prob * total / weight")) != original
+    source._code_hash.cache_clear()
 
 
 @pytest.mark.parametrize("name", ["n_train", "n_val", "n_test"])
-def test_a_split_without_documents_is_refused(tmp_path, name):
-    with pytest.raises(ValueError, match=f"{name} is 0"):
-        load(tmp_path, **SMALL | {name: 0})
+def test_a_split_without_documents_is_refused(settings, name):
+    asked = settings()
+    setattr(asked.data, name, 0)
+    with pytest.raises(UserError, match=rf"data\.{name}=0: must be at least 1"):
+        resolve(asked)
