@@ -53,12 +53,12 @@ def recipe_ends(claim: Claim, evidence: Evidence) -> Finding:
 @judges("possessives")
 def possessives(claim: Claim, evidence: Evidence) -> Finding:
     results = evidence.sweep("recipe")
-    metric = "possessive/accuracy"
+    metric = "pronouns/accuracy"
     end = family(results, metric, "total")[-1]
     rope = next(d for d in family(results, metric, "step") if d.row == "+ RoPE")
     shown = numbers(results, metric, rope.reference, rope.row, results.rows[0], results.rows[-1])
     share = {row: sum(seeds.values()) / len(seeds) for row, seeds in shown.items()}
-    n = int(next(iter(results.values("possessive/n")[rope.row].values())))
+    n = int(next(iter(results.values("pronouns/n")[rope.row].values())))
 
     def reason(what: str, d: Difference) -> str:
         wrong = [round((1 - share[row]) * n) for row in (d.reference, d.row)]
