@@ -16,7 +16,7 @@ from lecture04.config import messages as errors
 from lecture04.config.messages import UserError
 from lecture04.records.record import write_whole
 from lecture04.report.results import collect
-from lecture04.stats import judge, judged_values, scale_of
+from lecture04.stats import Identity, judge, judged_values
 
 METRIC, N_ROWS, N_SPLITS, ALLOWED = "test/nll", 4, 2000, 0.07
 CALLED = ("better", "worse")
@@ -92,7 +92,7 @@ def main() -> None:
         results = collect(folder)
     except UserError as e:
         raise UserError(f"{folder}: no such table; python train.py -m sweeps=aa makes it.") from e
-    values = judged_values(results.values(METRIC), scale_of(METRIC, None))[results.rows[0]]
+    values = judged_values(results.values(METRIC), Identity())[results.rows[0]]
     if len(values) < 3 * N_ROWS:
         raise UserError(f"{folder}: {len(values)} runs are there, and {N_ROWS} rows of 3 seeds need {3 * N_ROWS}.")
     text = page(ask(values), len(values))

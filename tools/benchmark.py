@@ -14,14 +14,14 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from hydra import compose, initialize_config_dir
+from lecture04.data.batches import IGNORE, PAD, Batch, make_batch, order
+from lecture04.data.corpus import Split
 from torch import Tensor, nn
 
 from lecture04 import config
 from lecture04.cli import train as cli
 from lecture04.config.places import CONF
 from lecture04.config.registry import lookup
-from lecture04.data.batches import IGNORE, PAD, Batch, make_batch, order
-from lecture04.data.corpus import Split
 from lecture04.nn.init import build
 from lecture04.training.run import load_corpus
 

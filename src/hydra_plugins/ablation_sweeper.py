@@ -37,19 +37,20 @@ class AblationSweeper(Sweeper):
     def sweep(self, arguments: list[str]) -> None:
         """Plan, launch what is missing, and print the table; exits with 1 if a run failed."""
         from lecture04.cli.train import resolved, settings_of
+        from lecture04.config import overrides
         from lecture04.sweep import command
 
-        overrides = OverridesParser.create(config_loader=self.loader).parse_overrides(arguments)
+        asked = OverridesParser.create(config_loader=self.loader).parse_overrides(arguments)
         table = settings_of(self.ours).sweep
         plan = command.plan(
             table,
-            overrides,
+            asked,
             is_group=lambda key: bool(self.loader.get_group_options(key)),
             compose=lambda lines: resolved(self.loader.load_sweep_config(self.ours, list(lines))),
         )
         if table.plan:
             command.show(plan, self.ours.hydra.launcher)
-        elif command.execute(plan, self.starter, sys.argv[1:]):
+        elif command.execute(plan, self.starter, overrides.TYPED or sys.argv[1:]):
             sys.exit(1)
 
 

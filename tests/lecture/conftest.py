@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 from hydra import compose, initialize_config_dir
 
-from lecture04.cli import train as cli
 from lecture04.config import registry
 from lecture04.lecture.claims import claims
 from lecture04.lecture.evidence import Evidence
@@ -22,6 +21,7 @@ from lecture04.lecture.items import ITEMS
 from lecture04.lecture.ledger import judge
 from lecture04.lecture.probes.command import resolved
 from lecture04.records.metrics import METRICS
+from lecture04.report.manifest import Manifest
 from lecture04.report.results import Results
 
 Values = Mapping[str, Mapping[str, list[float]]]
@@ -66,9 +66,9 @@ def made_up(
             continue
         for metric, rows in given.items():
             if row in rows and seed < len(rows[row]):
-                hidden = status == "diverged" and METRICS[metric].judged
+                hidden = status == "diverged" and METRICS[metric].noisy
                 lines.append(common | {"metric": metric, "value": math.nan if hidden else rows[row][seed]})
-    manifest = {
+    content = {
         "name": name,
         "title": name,
         "design": design,
@@ -90,12 +90,13 @@ def made_up(
         },
     }
     columns = ["row", "seed", "metric", "value", "status", "run"]
+    manifest = Manifest.from_json(content, file="sweep.json", name=name)
     return Results(folder / "sweeps" / name, manifest, pd.DataFrame(lines, columns=columns))
 
 
 def write_curve(results: Results, row: str, seed: int, lines: list[dict[str, float]]) -> None:
     """A run's metrics.jsonl."""
-    folder = results.folder.parent.parent / "runs" / results.manifest["rows"][row]["runs"][str(seed)]
+    folder = results.folder.parent.parent / "runs" / results.manifest.rows[row].runs[seed]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 

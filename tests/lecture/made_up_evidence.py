@@ -292,8 +292,8 @@ PATH = ("2017", "+ pre-norm", "+ RMSNorm", "+ SwiGLU", "+ RoPE", "+ GQA", "+ no 
 def path(kit, ppl=(3.82,) * 7, pronouns=(0.986, 0.986, 0.985, 0.984, 0.998, 0.998, 0.998), kv=(256,) * 6 + (128,)):
     values = {
         "test/ppl": {row: kit.around(x, 0.01) for row, x in zip(PATH, ppl, strict=True)},
-        "possessive/accuracy": {row: kit.around(x, 0.0007) for row, x in zip(PATH, pronouns, strict=True)},
-        "possessive/n": {row: [1500.0] * 3 for row in PATH},
+        "pronouns/accuracy": {row: kit.around(x, 0.0007) for row, x in zip(PATH, pronouns, strict=True)},
+        "pronouns/n": {row: [1500.0] * 3 for row in PATH},
         "kv_per_token": {row: [float(x)] * 3 for row, x in zip(PATH, kv, strict=True)},
     }
     return Evidence(sweeps={"recipe": kit.made_up("recipe", values, design="path")})

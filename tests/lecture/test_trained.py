@@ -50,9 +50,9 @@ def test_not_yet_judged_by_a_single_seed(claim, kit, cases):
     evidence = cases[claim](kit, True)
     sweeps = {}
     for name, results in evidence.sweeps.items():
-        rows = {row: about | {"runs": {"0": about["runs"]["0"]}} for row, about in results.manifest["rows"].items()}
+        rows = {row: replace(about, runs={0: about.runs[0]}) for row, about in results.manifest.rows.items()}
         sweeps[name] = replace(
-            results, manifest=results.manifest | {"rows": rows}, runs=results.runs[results.runs.seed == 0]
+            results, manifest=replace(results.manifest, rows=rows), runs=results.runs[results.runs.seed == 0]
         )
     assert kit.verdict(claim, replace(evidence, sweeps=sweeps)) == "not yet judged"
 
@@ -62,7 +62,7 @@ def test_not_reproduced_where_a_run_diverged(claim, kit, cases):
     evidence = cases[claim](kit, True)
     sweeps = {}
     for name, results in evidence.sweeps.items():
-        last = list(results.manifest["rows"])[-1]
+        last = results.rows[-1]
         hit = (results.runs.row == last) & (results.runs.seed == 2)
         judged = hit & results.runs.metric.str.contains("nll|ppl|excess")
         runs = results.runs.assign(status=results.runs.status.mask(hit, "diverged"))

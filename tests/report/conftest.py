@@ -8,10 +8,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from lecture04.report.manifest import Manifest
 from lecture04.report.results import Results
 
 MISSING, FAILED = None, "failed"
-COLUMNS = ("test/ppl", "possessive/accuracy", "params", "d_ff", "train/nll")
+COLUMNS = ("test/ppl", "pronouns/accuracy", "params", "d_ff", "train/nll")
 
 
 def manifest_of(values, slices=None, **settings):
@@ -47,8 +48,8 @@ def measured(ppl):
         "test/ppl": ppl,
         "test/nll": nll,
         "train/nll": nll - 0.03,
-        "possessive/accuracy": 0.98 if math.isnan(ppl) else round(500 * (1 - ppl / 400)) / 500,
-        "possessive/n": 500,
+        "pronouns/accuracy": 0.98 if math.isnan(ppl) else round(500 * (1 - ppl / 400)) / 500,
+        "pronouns/n": 500,
         "params": 105_984,
         "d_ff": 256,
     }
@@ -59,19 +60,20 @@ def make_results():
     """`make_results({row: perplexities}, design=..., delta=...)`; NaN diverged, MISSING and "failed" as they say."""
 
     def make(values, slices=None, **settings):
-        manifest, lines = manifest_of(values, slices, **settings), []
+        content, lines = manifest_of(values, slices, **settings), []
         for row, seeds in values.items():
             for seed, value in enumerate(seeds):
-                run = {"row": row, "seed": seed, "run": manifest["rows"][row]["runs"][str(seed)]}
+                run = {"row": row, "seed": seed, "run": content["rows"][row]["runs"][str(seed)]}
                 if value in (MISSING, FAILED):
                     lines.append(run | {"status": value or "missing", "metric": "", "value": math.nan})
                     continue
                 diverged = math.isnan(value)
                 for metric, x in measured(value).items():
-                    hidden = diverged and metric == "possessive/accuracy"
+                    hidden = diverged and metric == "pronouns/accuracy"
                     status = "diverged" if diverged else "finished"
                     lines.append(run | {"status": status, "metric": metric, "value": math.nan if hidden else x})
         columns = ["row", "seed", "metric", "value", "status", "run"]
+        manifest = Manifest.from_json(content, file="sweep.json", name="mine")
         return Results(Path("outputs/sweeps/mine"), manifest, pd.DataFrame(lines, columns=columns))
 
     return make

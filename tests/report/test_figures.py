@@ -102,7 +102,7 @@ def test_the_forests_points_intervals_and_grey_band_are_drawn_where_they_belong(
     figure = paper.forest(judged, "star")
     assert figure is not None
     axes = figure.axes[0]
-    verdict = judged.of("$x_1$ & <b>", "star")
+    verdict = judged.by_row("star").get("$x_1$ & <b>")
     assert verdict is not None
     bars = {bar.get_y() + 0.5: (bar.get_x(), bar.get_x() + bar.get_width()) for bar in axes.patches}
     assert bars[0] == pytest.approx((judged.shown(-verdict.half_width), judged.shown(verdict.half_width)))

@@ -128,8 +128,8 @@ def test_contrasts_csv_has_every_field_of_every_verdict(values, settings, table_
         assert (line["row"], line["reference"], line["family"]) == (v.row, v.reference, v.family)
         assert line["verdict"] == v.verdict
         numbers = {
-            **{name: getattr(v, name) for name in ("delta", "half_width", "lower", "upper", "s", "q", "p_table")},
-            **{name: getattr(v, name) for name in ("p_own", "alpha", "sd", "sd_reference", "smallest_effect")},
+            **{name: getattr(v, name) for name in ("delta", "half_width", "lower", "upper", "s", "q", "p_adjusted")},
+            **{name: getattr(v, name) for name in ("p_welch", "alpha", "sd", "sd_reference", "smallest_effect")},
             **{name: getattr(v, name) for name in ("n", "n_reference", "df", "seeds_for_margin")},
             "margin": math.nan if v.margin is None else v.margin,
             "seeds_agree": v.favour,
@@ -144,7 +144,7 @@ def test_contrasts_csv_has_every_field_of_every_verdict(values, settings, table_
             found = float(line[name]) if line[name] else math.nan
             assert found == pytest.approx(number, nan_ok=True), name
         assert line["blocked"] == str(v.blocked)
-        assert line["set_aside"] == "; ".join(v.set_aside)
+        assert line["excluded"] == "; ".join(v.excluded)
 
 
 def test_a_table_of_one_row_has_no_contrasts_but_their_names(table_folder):

@@ -2,13 +2,14 @@
 
 import math
 import re
+from dataclasses import replace
 
 import pytest
 
 from lecture04.records.metrics import METRICS
 from lecture04.report.comparison import judge_all
 from lecture04.report.table import build
-from lecture04.stats import Accuracy, judge, judged_values
+from lecture04.stats import Logit, judge, judged_values
 
 PPL = {"base": (3.822, 3.815, 3.824), "rmsnorm": (3.825, 3.816, 3.829), "swiglu": (3.790, 3.785, 3.795)}
 NOPE = {"nope": (3.871, 3.860, 3.874)}
@@ -30,14 +31,19 @@ DESIGNS = {
     "path": (PPL | NOPE, {"design": "path"}),
     "grid": (GRID, {"design": "grid", "slices": SLICES}),
 }
+FIGURES = ("verdict", "family-adjusted p", "Welch p", "seeds agree", "seeds needed")
 HEADINGS = {
-    "star": ("vs base, %", "verdict", "p table", "p own", "seeds agree", "seeds needed"),
-    "step": tuple(
-        f"step: {h}" for h in ("vs row before, %", "verdict", "p table", "p own", "seeds agree", "seeds needed")
-    ),
-    "total": tuple(f"total: {h}" for h in ("vs base, %", "verdict", "p table", "p own", "seeds agree", "seeds needed")),
-    "grid": ("vs slice's first, %", "verdict", "p table", "p own", "seeds agree", "seeds needed"),
+    "star": ("vs base, %", *FIGURES),
+    "step": tuple(f"step: {h}" for h in ("vs row before, %", *FIGURES)),
+    "total": tuple(f"total: {h}" for h in ("vs base, %", *FIGURES)),
+    "grid": ("vs slice's first, %", *FIGURES),
 }
+
+
+def changed(results, row, **about):
+    """The same results, their manifest saying something else of a row."""
+    rows = dict(results.manifest.rows) | {row: replace(results.manifest.rows[row], **about)}
+    return results.under(replace(results.manifest, rows=rows))
 
 
 def logs(values):
@@ -51,7 +57,7 @@ def test_a_row_says_what_the_statistics_say(design, make_results, cell):
     verdicts = judge(logs(values), design=design, slices=settings.get("slices"))
     assert verdicts
     for v in verdicts:
-        difference, verdict, p_table, p_own, agree, needed = (cell(table, v.row, h) for h in HEADINGS[v.family])
+        difference, verdict, p_adjusted, p_welch, agree, needed = (cell(table, v.row, h) for h in HEADINGS[v.family])
         delta, half = map(float, re.findall(r"[-+]?\d+\.\d+", difference.text))
         assert delta == pytest.approx(100 * math.expm1(v.delta), abs=0.006)
         # The band is symmetric in logs; the table shows half of its width in percent.
@@ -59,9 +65,9 @@ def test_a_row_says_what_the_statistics_say(design, make_results, cell):
         assert difference.value == pytest.approx(100 * math.expm1(v.delta))
         assert verdict.text == v.verdict
         assert verdict.verdict.row == v.row
-        assert p_table.value == pytest.approx(v.p_table)
-        assert p_own.value == pytest.approx(v.p_own)
-        assert p_own.text == (f"{v.p_own:.4f}" if v.p_own >= 1e-4 else "<0.0001")
+        assert p_adjusted.value == pytest.approx(v.p_adjusted)
+        assert p_welch.value == pytest.approx(v.p_welch)
+        assert p_welch.text == (f"{v.p_welch:.4f}" if v.p_welch >= 1e-4 else "<0.0001")
         assert agree.text == f"{v.favour} of {v.pairs}"
         assert needed.text.split()[0].replace(",", "") == str(v.seeds_needed.n)
         assert needed.text.endswith("∞)") == (v.lower <= 0 <= v.upper)
@@ -131,26 +137,26 @@ def test_within_noise_is_not_called_equal(make_results, words):
 
 def test_an_accuracy_is_better_where_it_is_higher_and_judged_on_log_odds(make_results, cell, words):
     values = {"a": (3.8, 3.9, 4.0, 4.1), "b": (40.0, 40.4, 40.8, 40.6)}  # accuracies .99 and .90
-    results = make_results(values, primary="possessive/accuracy", columns=["possessive/accuracy", "test/ppl"])
+    results = make_results(values, primary="pronouns/accuracy", columns=["pronouns/accuracy", "test/ppl"])
     table, *_ = build(results)
     assert cell(table, "b", "verdict").text == "worse"
     (v,) = judge(
-        judged_values(results.values("possessive/accuracy"), Accuracy(500)), lower_is_better=False, n_items=500
+        judged_values(results.values("pronouns/accuracy"), Logit(500)), lower_is_better=False, scale=Logit(500)
     )
     assert cell(table, "b", "vs a, log odds").value == pytest.approx(v.delta)
     assert "higher is better" in words(table)
     assert "N = 500 items" in words(table)
     two_apart = make_results(
-        {"a": (4.0, 4.0, 4.0), "b": (5.6, 5.6, 5.6)}, primary="possessive/accuracy", columns=["possessive/accuracy"]
+        {"a": (4.0, 4.0, 4.0), "b": (5.6, 5.6, 5.6)}, primary="pronouns/accuracy", columns=["pronouns/accuracy"]
     )
     table, *_ = build(two_apart)
     assert cell(table, "b", "verdict").text == "within noise", "two items of 500"
 
 
-def test_every_judged_metric_says_which_way_is_better():
-    assert not METRICS["possessive/accuracy"].lower_is_better
+def test_every_noisy_metric_says_which_way_is_better():
+    assert not METRICS["pronouns/accuracy"].lower_is_better
     for name in ("test/nll", "test/ppl", "val/excess", "test/nll@64-127"):
-        assert METRICS[name].judged
+        assert METRICS[name].noisy
         assert METRICS[name].lower_is_better
 
 
@@ -179,7 +185,7 @@ def test_the_other_metrics_have_a_band_and_no_verdict(make_results, words):
     assert "uncorrected across metrics" in others.title
     assert "uncorrected across metrics" in words(others)
     assert {column.kind for column in others.columns} == {"row", "difference"}
-    assert {column.metric for column in others.columns[1:]} == {"possessive/accuracy", "train/nll"}
+    assert {column.block for column in others.columns[1:]} == {"pronouns/accuracy", "train/nll"}
     assert all("±" in cell.text for cell in others.rows[1][1:])
     assert len(build(make_results(PPL, columns=["test/ppl", "params"]))) == 1
 
@@ -218,7 +224,7 @@ def test_a_noisy_row_carries_its_mark_and_is_explained(make_results, cell, words
 def test_a_noisy_baseline_leaves_the_table_its_smallest_effects(make_results, words):
     values = {"base": (3.7, 3.9, 4.1)} | {k: v for k, v in RECIPE.items() if k != "2017"}
     table, *_ = build(make_results(values))
-    assert all(v.set_aside for row in table.rows if (v := row[2].verdict))
+    assert all(v.excluded for row in table.rows if (v := row[2].verdict))
     assert "base ~: much noisier" in words(table)
     assert "this table finds a true difference of" in words(table)
 
@@ -287,14 +293,12 @@ def test_two_rows_are_one_comparison(make_results, words):
 
 
 def test_a_mismatch_of_parameters_is_marked_and_explained(make_results, cell, words):
-    results = make_results(PPL)
-    results.manifest["rows"]["swiglu"]["mismatch"] = 0.031
+    results = changed(make_results(PPL), "swiglu", mismatch=0.031)
     table, *_ = build(results)
     assert str(cell(table, "swiglu", "d_ff")) == "256 (+3.1%) !"
     assert "!: over 2% more or fewer parameters than the matched number: swiglu" in words(table)
 
 
 def test_runs_of_other_code_are_said(make_results, words):
-    results = make_results(PPL)
-    results.manifest["rows"]["swiglu"]["other_code"] = [1]
+    results = changed(make_results(PPL), "swiglu", other_code=(1,))
     assert "Runs of other code stand in (runs.reuse=config): swiglu" in words(build(results)[0])

@@ -1,13 +1,14 @@
-"""The faces of a table that are text: nothing is lost, and nothing sticks out."""
+"""Tables as text: nothing is lost, and nothing sticks out."""
 
 import math
 import re
 
 import pytest
 
+from lecture04.report.markdown import markdown
 from lecture04.report.model import Cell, Column, Note, Table
 from lecture04.report.table import build
-from lecture04.report.text import fitting, markdown, terminal
+from lecture04.report.text import fitting, terminal
 
 PPL = {"base": (3.822, 3.815, 3.824), "rmsnorm": (3.825, 3.816, 3.829), "swiglu": (3.790, 3.785, 3.795)}
 ODD = {**PPL, "nope": (3.871, 3.860, 3.874), "bad": (3.9, math.nan, 3.8), "half": (3.8, None, "failed")}
@@ -54,7 +55,7 @@ def test_a_figure_wider_than_the_page_stands_alone():
 
 
 def test_slices_are_set_apart():
-    table = Table("t", [Column("row", "row")], [[Cell("a")], [Cell("b")], [Cell("c")]], breaks=(2,))
+    table = Table("t", [Column("row", Cell, "row")], [[Cell("a")], [Cell("b")], [Cell("c")]], breaks=(2,))
     lines = terminal([table], 40).splitlines()
     assert lines.index("c") - lines.index("b") == 2
     assert lines.index("b") - lines.index("a") == 1
@@ -70,7 +71,7 @@ def test_colours_are_given_only_where_they_are_asked_for(make_results):
 
 
 def test_a_percent_sign_stays_beside_its_number():
-    table = Table("t", [Column("row", "row")], [], [Note("word", "at 95 % of all tables")])
+    table = Table("t", [Column("row", Cell, "row")], [], [Note("word", "at 95 % of all tables")])
     for width in range(8, 30):
         assert not any(line.strip().startswith("%") for line in terminal([table], width).splitlines())
 

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from lecture04.config import Logger, WandB
-from lecture04.report import figures, html
-from lecture04.report import wandb as to_wandb
+from lecture04.report import figures, html, wandb
 from lecture04.report.comparison import judge_all
 from lecture04.report.contrasts import contrasts
 from lecture04.report.results import collect
@@ -57,7 +56,7 @@ def read_back(folder):
 
 
 def test_one_run_carries_the_contrasts_the_figures_and_the_page(table_folder, at_home, monkeypatch):
-    monkeypatch.setattr(to_wandb, "PATIENCE", 90.0)  # other tests run beside this one
+    monkeypatch.setattr(wandb, "PATIENCE", 90.0)  # other tests run beside this one
     folder = table_folder(ROWS)
     figures.write(folder), html.write(folder)
     assert send(folder, LOGGER, mode="offline")
@@ -95,12 +94,12 @@ def test_nothing_is_started_where_nobody_asked_for_it(logger, mode, table_folder
     ],
 )
 def test_a_wandb_that_fails_costs_seconds_and_a_line(source, said, table_folder, fake, caplog, monkeypatch):
-    monkeypatch.setattr(to_wandb, "PATIENCE", 5.0)
+    monkeypatch.setattr(wandb, "PATIENCE", 5.0)
     fake(source)
     started = time.monotonic()
     with caplog.at_level(logging.WARNING):
         assert not send(folder := table_folder(ROWS), LOGGER, mode="online")
-    assert time.monotonic() - started < to_wandb.PATIENCE + 3
+    assert time.monotonic() - started < wandb.PATIENCE + 3
     (line,) = caplog.messages
     assert said in line
     assert f"lecture04 report --wandb {folder.name} --outputs {folder.parents[1]}" in line
@@ -108,7 +107,7 @@ def test_a_wandb_that_fails_costs_seconds_and_a_line(source, said, table_folder,
 
 @pytest.mark.slow
 def test_what_hangs_is_ended_with_all_that_it_started(table_folder, fake, monkeypatch, tmp_path):
-    monkeypatch.setattr(to_wandb, "PATIENCE", 5.0)
+    monkeypatch.setattr(wandb, "PATIENCE", 5.0)
     pids = tmp_path / "pids"
     fake(
         "import os, subprocess, sys, time\n"

@@ -70,18 +70,18 @@ def test_a_constant_added_to_one_seed_changes_nothing_when_blocked():
 def test_own_variance_of_a_blocked_row_is_unbiased():
     x = np.random.default_rng(1).normal(size=(2000, 4, 3)) + np.random.default_rng(2).normal(size=(2000, 1, 3)) * 5
     pools = [noise_pool(table(one)) for one in x]
-    left = [pool.variance[row] for pool in pools for row in pool.variance if not pool.set_aside]
+    left = [pool.variance[row] for pool in pools for row in pool.variance if not pool.excluded]
     assert np.mean(left) == pytest.approx(1, abs=0.05)
 
 
 @pytest.mark.parametrize("matched", [True, False])
-def test_noisy_rows_are_set_aside_two_at_most_and_the_noisiest_first(matched):
+def test_noisy_rows_are_excluded_two_at_most_and_the_noisiest_first(matched):
     x = noise(9, 5)
     x[2] *= 1000
     x[5] *= 200
     x[7] *= 30
     pool = noise_pool(table(x), matched=matched)
-    assert pool.set_aside == ("row2", "row5")
+    assert pool.excluded == ("row2", "row5")
     assert pool.df == (6 * 4 if matched else 7 * 4)
 
 
@@ -89,21 +89,21 @@ def test_a_very_noisy_row_does_not_hide_a_second():
     x = noise(8, 5)
     x[1] *= 1000
     x[2] *= 15
-    assert noise_pool(table(x), matched=False).set_aside == ("row1", "row2")
+    assert noise_pool(table(x), matched=False).excluded == ("row1", "row2")
 
 
-def test_fewer_than_four_rows_set_nothing_aside():
+def test_fewer_than_four_rows_exclude_nothing():
     x = noise(4, 5)
     x[1] *= 1000
     x[2] *= 30
-    assert noise_pool(table(x[:3])).set_aside == ()
-    assert noise_pool(table(x)).set_aside == ("row1",), "three rows are left, too few to test again"
+    assert noise_pool(table(x[:3])).excluded == ()
+    assert noise_pool(table(x)).excluded == ("row1",), "three rows are left, too few to test again"
 
 
 @pytest.mark.parametrize("matched", [True, False])
-def test_rows_alike_are_seldom_set_aside(matched):
+def test_rows_alike_are_seldom_excluded(matched):
     x = np.random.default_rng(3).normal(size=(1500, 7, 3))
-    share = np.mean([bool(noise_pool(table(one), matched=matched).set_aside) for one in x])
+    share = np.mean([bool(noise_pool(table(one), matched=matched).excluded) for one in x])
     assert 0.03 < share < 0.08  # nominally .05
 
 
@@ -113,7 +113,7 @@ def test_leave_one_out_f_by_hand_unblocked():
         y = x * np.array([1, 1, 1, factor, 1])[:, None]
         ratio = y[3].var(ddof=1) / np.mean([y[i].var(ddof=1) for i in (0, 1, 2, 4)])
         noisy = stats.f.sf(ratio, 3, 12) * 5 < 0.05
-        assert ("row3" in noise_pool(table(y), matched=False).set_aside) == noisy
+        assert ("row3" in noise_pool(table(y), matched=False).excluded) == noisy
 
 
 @pytest.mark.parametrize(("m", "n"), [(1, 3), (3, 3), (2, 5), (1, 1)])
@@ -146,24 +146,24 @@ def test_a_diverged_row_leaves_the_pool():
 )
 def test_small_tables_have_a_stated_answer(values, df, s):
     pool = noise_pool(values)
-    assert (pool.df, pool.blocked, pool.set_aside) == (df, False, ())
+    assert (pool.df, pool.blocked, pool.excluded) == (df, False, ())
     assert pool.s == pytest.approx(s, nan_ok=True)
 
 
 @pytest.mark.parametrize("matched", [True, False])
 def test_a_metric_without_noise_has_none(matched):
-    """1/3 and .1 are not exact: what rounding leaves after centring must not count as noise, nor set a row aside."""
+    """1/3 and .1 are not exact: what rounding leaves after centring must not count as noise, nor exclude a row."""
     x = np.outer([0.1, 1 / 3, 7.7, 0.2, 2.9], np.ones(3)) + (np.array([0, 0.3, 1e3]) if matched else 0)
     pool = noise_pool(table(x), matched=matched)
-    assert (pool.s, pool.set_aside, set(pool.variance.values())) == (0, (), {0})
+    assert (pool.s, pool.excluded, set(pool.variance.values())) == (0, (), {0})
 
 
-def test_one_wobbling_row_among_rows_without_noise_is_set_aside_unless_below_the_floor():
+def test_one_wobbling_row_among_rows_without_noise_is_excluded_unless_below_the_floor():
     x = np.zeros((5, 3))
     x[2] = [0, 0.01, 0.02]
-    assert noise_pool(table(x)).set_aside == ("row2",)
+    assert noise_pool(table(x)).excluded == ("row2",)
     pool = noise_pool(table(x), floor=0.05)
-    assert (pool.set_aside, pool.s) == ((), 0.05)
+    assert (pool.excluded, pool.s) == ((), 0.05)
     assert min(pool.variance.values()) == pytest.approx(0.05**2)
 
 

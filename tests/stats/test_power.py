@@ -144,7 +144,7 @@ def noise(g, n, seed=0):
 def test_a_stars_records_say_what_the_functions_say(matched):
     verdicts = judge(table(noise(7, 3, seed=5)), matched=matched, delta=0.5)
     for v in verdicts:
-        assert not v.set_aside
+        assert not v.excluded
         assert v.blocked is matched
         assert v.seeds_needed.n == seeds_needed(v.delta / v.s, 6, blocked=matched)
         assert v.seeds_for_margin == seeds_needed(0.5 / v.s, 6, blocked=matched)
@@ -167,7 +167,7 @@ def test_a_noisy_row_is_planned_by_its_own_noise():
     x = noise(7, 4)
     x[3] *= 40
     quiet, wild = (judge(table(x), delta=1.0)[i] for i in (0, 2))
-    assert (wild.set_aside, quiet.set_aside) == (("row3",), ())
+    assert (wild.excluded, quiet.excluded) == (("row3",), ())
     assert wild.sd > 10 * quiet.sd
     assert wild.seeds_for_margin > 100 * quiet.seeds_for_margin
     share = wild.sd**2 / (wild.sd**2 + wild.sd_reference**2)

@@ -1,11 +1,11 @@
-"""The protocol's worked values: s, df, q, half-widths, what is blocked and set aside, verdicts and seeds needed."""
+"""The protocol's worked values: s, df, q, half-widths, what is blocked and excluded, verdicts and seeds needed."""
 
 import math
 
 import numpy as np
 import pytest
 
-from lecture04.stats import band, judge, seeds_needed
+from lecture04.stats import judge, seeds_needed
 from lecture04.stats.simultaneous import Block, Family
 
 BASE = (3.822, 3.815, 3.824)
@@ -39,25 +39,25 @@ PAIRS = {  # reference, row, scale: d, s, df, half-width, p of the table, p of i
 
 @pytest.mark.parametrize("case", PAIRS)
 def test_worked_pairs(case):
-    reference, row, scale, d, s, df, half_width, p_table, p_own = PAIRS[case]
-    (contrast,) = band(table({"reference": map(scale, reference), "row": map(scale, row)}), design="star")
-    assert (contrast.df, contrast.blocked, contrast.set_aside) == (df, False, ())
+    reference, row, scale, d, s, df, half_width, p_adjusted, p_welch = PAIRS[case]
+    (contrast,) = judge(table({"reference": map(scale, reference), "row": map(scale, row)}), design="star")
+    assert (contrast.df, contrast.blocked, contrast.excluded) == (df, False, ())
     assert contrast.delta == pytest.approx(d, abs=6e-6 if abs(d) < 1 else 6e-4)
     assert contrast.s == pytest.approx(s, abs=6e-6 if s < 0.1 else 6e-5)
     assert contrast.half_width == pytest.approx(half_width, abs=6e-6 if half_width < 0.4 else 6e-5)
-    assert contrast.p_table == pytest.approx(p_table, abs=6e-5 if p_table > 0.01 else 6e-6)
-    assert contrast.p_own == pytest.approx(p_own, abs=6e-5)
+    assert contrast.p_adjusted == pytest.approx(p_adjusted, abs=6e-5 if p_adjusted > 0.01 else 6e-6)
+    assert contrast.p_welch == pytest.approx(p_welch, abs=6e-5)
 
 
 @pytest.mark.parametrize("case", PAIRS)
 def test_worked_verdicts_of_pairs(case):
-    reference, row, scale, d, s, df, half_width, p_table, p_own = PAIRS[case]
+    reference, row, scale, d, s, df, half_width, p_adjusted, p_welch = PAIRS[case]
     values = table({"reference": map(scale, reference), "row": map(scale, row)})
     (v,) = judge(values, lower_is_better=case != "logits")
     assert v.verdict == ("worse" if case == "logits" else "within noise")
-    (contrast,) = band(values, design="star")
+    (contrast,) = judge(values, design="star")
     assert (v.delta, v.s, v.df, v.half_width) == (contrast.delta, contrast.s, contrast.df, contrast.half_width)
-    assert (v.p_table, v.p_own) == (contrast.p_table, contrast.p_own)
+    assert (v.p_adjusted, v.p_welch) == (contrast.p_adjusted, contrast.p_welch)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_worked_seeds_needed(case, effect, seeds):
 
 
 def test_worked_star_of_five_rows():
-    contrasts = {c.row: c for c in band(table(FIVE), design="star")}
+    contrasts = {c.row: c for c in judge(table(FIVE), design="star")}
     assert list(contrasts) == ["rmsnorm", "swiglu", "nope", "llama"]
     for c in contrasts.values():
         assert (c.reference, c.family, c.blocked, c.df, c.n, c.n_reference) == ("base", "star", True, 6, 3, 3)
@@ -80,9 +80,9 @@ def test_worked_star_of_five_rows():
         assert c.q == pytest.approx(3.263, abs=6e-4)
     for row in ("rmsnorm", "swiglu", "nope"):
         assert contrasts[row].half_width == pytest.approx(0.00407, abs=6e-6)
-        assert contrasts[row].set_aside == ()
+        assert contrasts[row].excluded == ()
     assert contrasts["llama"].half_width == pytest.approx(0.2176, abs=6e-5)
-    assert contrasts["llama"].set_aside == ("llama",)
+    assert contrasts["llama"].excluded == ("llama",)
     outside = {row: abs(c.delta) > c.half_width for row, c in contrasts.items()}
     assert outside == {"rmsnorm": False, "swiglu": True, "nope": True, "llama": False}
 
@@ -101,10 +101,10 @@ def test_worked_verdicts_of_the_star():
         "nope": (3, 3),
         "llama": (2, 3),
     }
-    assert [row for row, v in verdicts.items() if v.set_aside] == ["llama"]
+    assert [row for row, v in verdicts.items() if v.excluded] == ["llama"]
 
 
-def test_worked_star_without_setting_llama_aside():
+def test_worked_star_without_excluding_llama():
     x = np.array(list(FIVE.values()))
     residual = x - x.mean(0) - x.mean(1, keepdims=True) + x.mean()
     s = math.sqrt((residual**2).sum() / 8)
@@ -120,7 +120,7 @@ def test_worked_verdicts_of_the_path():
 
 
 def test_worked_path():
-    contrasts = band(table({row: FIVE[row] for row in ("base", "rmsnorm", "swiglu", "nope")}), design="path")
+    contrasts = judge(table({row: FIVE[row] for row in ("base", "rmsnorm", "swiglu", "nope")}), design="path")
     assert [(c.family, c.row, c.reference) for c in contrasts] == [
         ("step", "rmsnorm", "base"),
         ("step", "swiglu", "rmsnorm"),

@@ -15,8 +15,9 @@ from lecture04.cli import train as cli
 from lecture04.config import Design, Sweep
 from lecture04.config.messages import UserError
 from lecture04.records.record import Status
-from lecture04.report.results import KEYS, ROW_KEYS
-from lecture04.sweep import command, live, outlook, plan
+from lecture04.report import columns
+from lecture04.report.manifest import Manifest
+from lecture04.sweep import command, forecast, live, plan, show_plan
 from lecture04.sweep.launch import TRIES, hydra_quoted, launch, missing
 
 GROUPS = {"ffn", "norm", "placement", "attention", "posenc", "recipe"}
@@ -83,6 +84,18 @@ def test_a_metric_that_nobody_measures_is_refused_with_the_nearest(plan_of, fiel
         plan_of(star({"a": []}, **{field: value}))
 
 
+def test_an_earlier_metrics_name_and_a_declared_column_may_be_asked_for(plan_of, monkeypatch):
+    monkeypatch.setattr(columns, "DECLARED", {})
+    columns.declare("spread", "spread", lambda results, row: 0.0)
+    p = plan_of(star({"a": []}, primary="possessive/accuracy", columns=["possessive/n", "spread", "test/nll@0-63"]))
+    assert p.sweep.primary == "pronouns/accuracy"
+    assert p.manifest("").columns == ("pronouns/n", "spread", "test/nll@0-63")
+    with pytest.raises(UserError, match=r"sweep\.columns=sprad.*Did you mean spread"):
+        plan_of(star({"a": []}, columns=["sprad"]))
+    with pytest.raises(UserError, match=r"sweep\.primary=spread: nothing measures this"):
+        plan_of(star({"a": []}, primary="spread"))
+
+
 def test_a_primary_that_no_seed_moves_is_refused(plan_of):
     with pytest.raises(UserError, match=r"sweep\.primary=params: seeds do not move it.*test/nll"):
         plan_of(star({"a": []}, primary="params"))
@@ -105,10 +118,11 @@ def test_a_margin_and_looks_that_cannot_be_are_refused(plan_of, settings, said):
 def test_the_manifest_says_all_that_the_report_asks_of_it(plan_of):
     p = plan_of(star({"a": ["ffn=relu"], "b": ["ffn=swiglu"]}, delta=0.01, looks=2, title="Mine"))
     manifest = p.manifest("python train.py -m sweeps=mine")
-    assert set(KEYS) <= set(manifest)
-    assert all(set(ROW_KEYS) <= set(row) for row in manifest["rows"].values())
-    assert (manifest["delta"], manifest["looks"], manifest["title"]) == (0.01, 2, "Mine")
-    json.dumps(manifest)
+    assert list(manifest.rows) == ["a", "b"]
+    assert [list(row.runs) for row in manifest.rows.values()] == [[0, 1], [0, 1]]
+    assert (manifest.delta, manifest.looks, manifest.title) == (0.01, 2, "Mine")
+    written = json.loads(json.dumps(manifest.to_json()))
+    assert Manifest.from_json(written, file="sweep.json", name="mine") == manifest
 
 
 class Launcher:
@@ -164,25 +178,25 @@ def finished(plan_of, differences, **settings):
 @pytest.mark.parametrize("n", [2, 3, 5])
 def test_a_stars_reach_is_that_of_the_statistics(plan_of, n_rows, n):
     p = plan_of(star(dict(list(ROWS.items())[:n_rows])))
-    assert outlook.smallest_effects(p, n) == {"star": pytest.approx(stats.smallest_effect(n, n_rows - 1))}
+    assert forecast.smallest_effects(p, n) == {"star": pytest.approx(stats.smallest_effect(n, n_rows - 1))}
     looked = plan_of(star(dict(list(ROWS.items())[:n_rows]), looks=2))
-    assert outlook.smallest_effects(looked, n)["star"] == pytest.approx(
+    assert forecast.smallest_effects(looked, n)["star"] == pytest.approx(
         stats.smallest_effect(n, n_rows - 1, alpha=0.025)
     )
 
 
 def test_a_paths_reach_has_both_families_and_a_grids_one(plan_of):
-    path = outlook.smallest_effects(plan_of(star(ROWS, design=Design.path)), 3)
+    path = forecast.smallest_effects(plan_of(star(ROWS, design=Design.path)), 3)
     assert list(path) == ["step", "total"]
     slices = {"slow": ["optim.lr=1e-4"], "fast": ["optim.lr=1e-3"]}
-    grid = outlook.smallest_effects(plan_of(star(ROWS, design=Design.grid, slices=slices)), 3)
+    grid = forecast.smallest_effects(plan_of(star(ROWS, design=Design.grid, slices=slices)), 3)
     assert list(grid) == ["grid"]
-    assert outlook.smallest_effects(plan_of(star(ROWS)), 1) == {"star": math.inf}
-    assert not outlook.outlook(plan_of(star({"a": []})))
+    assert forecast.smallest_effects(plan_of(star(ROWS)), 1) == {"star": math.inf}
+    assert not forecast.forecast(plan_of(star({"a": []})))
 
 
 def test_without_runs_the_reach_is_in_units_of_the_noise(plan_of):
-    (table,) = outlook.outlook(plan_of(star(ROWS, seeds=[0, 1, 2])))
+    (table,) = forecast.forecast(plan_of(star(ROWS, seeds=[0, 1, 2])))
     assert table.rows[0][0].text == "3 (planned)"
     assert table.rows[0][1].text == f"{stats.smallest_effect(3, 2):.1f} times the noise of one run"
     assert [row[0].text for row in table.rows] == ["3 (planned)", "5", "10"]
@@ -190,11 +204,11 @@ def test_without_runs_the_reach_is_in_units_of_the_noise(plan_of):
 
 def test_with_runs_the_reach_is_in_percent_and_nats_and_undecided_rows_say_how_many_more(plan_of):
     p = finished(plan_of, (0.0, -0.05, 0.004))
-    reach, needs = outlook.outlook(p)
+    reach, needs = forecast.forecast(p)
     values = {row: {job.seed: job.record.metrics(job.key)["test/nll"] for job in p.of_row(row)} for row in ROWS}
     better, open_one = stats.judge(values)
     assert (better.verdict, open_one.verdict) == ("better", "within noise")
-    nats = outlook.smallest_effects(p, 3)["star"] * open_one.s
+    nats = forecast.smallest_effects(p, 3)["star"] * open_one.s
     assert f"({nats:.4f} nats)" in reach.rows[0][1].text
     assert f"{100 * math.expm1(nats):.2f} %" in reach.rows[0][1].text
     assert [row[0].text for row in needs.rows] == ["c"], "what is decided needs no more"
@@ -207,7 +221,7 @@ def test_with_runs_the_reach_is_in_percent_and_nats_and_undecided_rows_say_how_m
 
 def test_a_declared_margin_comes_first_in_what_is_needed(plan_of):
     p = finished(plan_of, (0.0, -0.05, 0.004), delta=0.002)
-    _, needs = outlook.outlook(p)
+    _, needs = forecast.forecast(p)
     assert needs.legend[0].term == "seeds for margin"
     assert needs.headings.index("seeds for margin") < needs.headings.index("seeds needed")
     said = dict(zip(needs.headings, needs.rows[0], strict=True))
@@ -220,7 +234,7 @@ def test_the_printed_plan_keeps_the_width_and_every_row(plan_of, monkeypatch, ca
     monkeypatch.setattr("rich.console.Console.is_terminal", True)
     monkeypatch.setattr("rich.console.Console.width", int(columns))
     monkeypatch.setenv("NO_COLOR", "1")
-    plan.print_plan(p, 2)
+    show_plan.print_plan(p, 2)
     printed = capsys.readouterr().out
     table = printed.split("seeds 0, 1, 2; 9 runs, 0 to train, nothing started")[0]
     assert all(len(line) <= int(columns) for line in table.splitlines())

@@ -10,7 +10,7 @@ import pytest
 from aa import ALLOWED, METRIC, N_ROWS, ask, page, split
 
 from lecture04.report.results import collect
-from lecture04.stats import judged_values, scale_of
+from lecture04.stats import Identity, judged_values
 
 ROOT = Path(__file__).parents[2]
 
@@ -57,6 +57,6 @@ def test_real_runs_that_differ_in_their_seeds_alone_are_not_told_apart(tmp_path)
     command = [sys.executable, str(ROOT / "train.py"), "-m", "sweeps=aa", "trainer.epochs=1", "logger=none"]
     subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
     (folder,) = (tmp_path / "outputs" / "sweeps").glob("aa-*")
-    outcome = ask(judged_values(collect(folder).values(METRIC), scale_of(METRIC, None))["standard"])
+    outcome = ask(judged_values(collect(folder).values(METRIC), Identity())["standard"])
     assert set(outcome.verdicts.values()) == {"within noise"}
     assert outcome.rate <= ALLOWED

@@ -201,6 +201,7 @@ def entry() -> None:
 
 
 def _entry() -> None:
+    overrides.TYPED[:] = sys.argv[1:]
     sys.argv[1:] = bring_in(sys.argv[1:])
     if {"-h", "--help"} & set(sys.argv[1:]):
         print(help_page.help_text())  # Hydra's own would list its groups, in seconds

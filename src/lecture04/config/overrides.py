@@ -9,12 +9,14 @@ from hydra.errors import HydraException
 
 from lecture04.config.errors import nearest
 from lecture04.config.places import CONF, IS_CHECKOUT
-from lecture04.config.schema import PARTS
+from lecture04.config.schema import PARTS, SESSION
 
 # What a run that starts from another one (init=uptrain) shares with it, beside its seed.
-INHERITED = ("data", "layout", "eval", "paths", "runs", "logger", "parts")
+INHERITED = ("data", "layout", "eval", *(name for name in SESSION if name != "origin"))
 CONF_FOLDERS = [CONF]
 """Where YAMLs lie: the package's, then those from outside."""
+TYPED: list[str] = []
+"""The command line as the user typed it, before anything was added to it."""
 # Options of Hydra's that are followed by a value.
 WITH_VALUE = {
     *("-c", "--cfg", "-p", "--package", "-cp", "--config-path", "-cn", "--config-name", "-cd", "--config-dir"),

@@ -11,6 +11,7 @@ and hashed like our own.
 import ast
 import importlib
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -150,7 +151,8 @@ def load(parts: Iterable[str], folder: Path | None = None) -> None:
         _outside[module] = path
         try:
             new = [entry for entry in entries().values() if entry.module == module]
-            if any(entry.options for entry in new) or any(entry.family in ("metric", "column") for entry in new):
+            declares = re.search(r"\b(measure|declare|column)\(", path.read_text(encoding="utf-8"))
+            if declares or not new or any(entry.options for entry in new):
                 importlib.import_module(module)
         except Exception as e:
             _outside.clear()

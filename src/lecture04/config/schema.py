@@ -244,6 +244,8 @@ PARTS: dict[str, type[Options]] = {
 }
 """The families that every run needs one choice of, with what each of their parts has."""
 
+SESSION = ("logger", "paths", "runs", "origin", "parts")
+"""The settings that belong to the session: no run and no table is another one for them."""
 ARCHITECTURE = ("ffn", "norm", "placement", "attention", "posenc")
 """Those of them that make up the model."""
 

@@ -59,14 +59,13 @@ def numbers(results: Results, metric: str, *rows: str) -> dict[str, dict[int, fl
     found: dict[str, dict[int, float]] = {}
     for row in rows or results.rows:
         if row not in values:
-            raise NotYetError(f"sweep {results.manifest['name']} has no row {row!r}")
+            raise NotYetError(f"sweep {results.manifest.name} has no row {row!r}")
         absent = [seed for seed in seeds_of(results, row) if seed not in values[row]]
         if absent:
             status = results.status(row, absent[0])
             how = f"have no {metric}" if status.is_result else f"are {status.value}"
             raise NotYetError(
-                f"{len(absent)} of {len(seeds_of(results, row))} runs of {row!r} in sweep "
-                f"{results.manifest['name']} {how}"
+                f"{len(absent)} of {len(seeds_of(results, row))} runs of {row!r} in sweep {results.manifest.name} {how}"
             )
         found[row] = values[row]
     return found
@@ -88,7 +87,7 @@ def n_diverged(results: Results, row: str) -> int:
     found = [results.status(row, seed) for seed in seeds_of(results, row)]
     if rest := [status for status in found if not status.is_result]:
         raise NotYetError(
-            f"{len(rest)} of {len(found)} runs of {row!r} in sweep {results.manifest['name']} are {rest[0].value}"
+            f"{len(rest)} of {len(found)} runs of {row!r} in sweep {results.manifest.name} are {rest[0].value}"
         )
     return sum(status is Status.diverged for status in found)
 
@@ -107,5 +106,5 @@ def curve(results: Results, row: str, seed: int, quantity: str) -> list[tuple[in
     """(step, value) of a quantity in a run's metrics.jsonl. Raises NotYetError where there is none."""
     points = [(int(step), value) for step, value in results.records[row][seed].logged(quantity).items()]
     if not points:
-        raise NotYetError(f"the run of {row!r}, seed {seed}, in sweep {results.manifest['name']} has no {quantity}")
+        raise NotYetError(f"the run of {row!r}, seed {seed}, in sweep {results.manifest.name} has no {quantity}")
     return points

@@ -9,8 +9,8 @@ import ast
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
-from typing import Any
 
 from hydra import initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
@@ -19,11 +19,13 @@ from hydra.types import RunMode
 
 from lecture04.cli import train as cli
 from lecture04.config.code import statements
+from lecture04.config.errors import UserError
 from lecture04.config.places import CONF, ROOT
 from lecture04.config.registry import PACKAGE
 from lecture04.lecture.items import Item, Kind
 from lecture04.records.identity import digest, versions
 from lecture04.records.record import read_json, write_whole
+from lecture04.report.manifest import Manifest
 from lecture04.sweep import command
 from lecture04.sweep.plan import Plan
 
@@ -59,9 +61,13 @@ def has_result(item: Item) -> bool:
     """Whether a result lies there, of today's code and settings. Raises as `plan_of` does."""
     if item.kind is not Kind.sweep:
         return read_json(item.folder / KEY) == _stamp(item)
-    plan = plan_of(item)
-    wanted = json.loads(json.dumps(plan.manifest("")))
-    return _design(read_json(plan.folder / "sweep.json") or {}) == _design(wanted)
+    plan, file = plan_of(item), plan_of(item).folder / "sweep.json"
+    try:
+        there = Manifest.from_json(read_json(file) or {}, file=file, name=item.name)
+    except UserError:
+        return False
+    # The command can be typed in more than one way.
+    return replace(there, command="", environment=None) == plan.manifest("")
 
 
 def is_done(item: Item) -> bool:
@@ -73,11 +79,6 @@ def stamp(item: Item) -> None:
     """Keep the key beside a result that has just been made."""
     if item.kind is not Kind.sweep:
         write_whole(item.folder / KEY, json.dumps(_stamp(item)) + "\n")
-
-
-def _design(manifest: dict[str, Any]) -> dict[str, Any]:
-    """A manifest without what it was made by: the command can be typed in more than one way."""
-    return {k: v for k, v in manifest.items() if k not in ("command", "environment")}
 
 
 def _stamp(item: Item) -> dict[str, str | None]:

@@ -16,8 +16,8 @@ from lecture04.lecture.claims import HERE, Claim
 from lecture04.lecture.evidence import Evidence, NotYetError
 from lecture04.lecture.finding import Finding, Verdict
 from lecture04.lecture.items import ITEMS, Item, Kind
-from lecture04.report import text as report
 from lecture04.report.environment import environment
+from lecture04.report.markdown import markdown
 from lecture04.report.table import build
 
 LONG = 16  # a table of more rows is folded
@@ -141,7 +141,7 @@ class Notebook:
         target = self.folder / "tables" / f"{item.name}.csv"
         if item.kind is Kind.sweep:
             results = self.evidence.sweep(item.name)
-            text = report.markdown(build(results))
+            text = markdown(build(results))
             results.runs.to_csv(target, index=False)
         else:
             self.evidence.probe(item.name)

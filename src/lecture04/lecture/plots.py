@@ -48,7 +48,7 @@ def smoothed(values: np.ndarray, width: int = SMOOTH) -> np.ndarray:
 
 def curves(results: Results, row: str) -> np.ndarray:
     """Excess by position of a row's runs, [seeds, positions]. Raises NotYetError where a run has no curve."""
-    key = results.manifest["rows"][row]["evaluation"]
+    key = results.manifest.rows[row].evaluation
     found = [
         record.evaluation(key).get("curves", {}).get("excess") for _, record in sorted(results.records[row].items())
     ]

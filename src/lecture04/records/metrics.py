@@ -1,83 +1,142 @@
-"""What is measured, by name: how a table calls and writes it, and whether it is compared."""
+"""What is measured: each metric is declared once, and tables, plots, legends, statistics and W&B read it here.
+
+A metric of a file outside the package joins by `measure`, or by `declare` where its records have it already.
+"""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeVar
+
+T = TypeVar("T")
+ScaleName = Literal["identity", "log", "logit"]
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric's heading and Python format.
+    """One metric.
 
-    `judged`: it carries seed noise and gets a band; what is not judged is a fact of the configuration, or a cost that
-    depends on the machine. `items` names the metric that counts an accuracy's items; `about` is for the legend; `unit`
-    is that of a difference, where the scale on which it is judged has none of its own.
+    name             SPLIT/METRIC, or METRIC for what has no split
+    label            what tables, plots and legends call it
+    format           Python's format of a value
+    unit             of a difference on the judged scale, but for a logit, whose differences are log odds
+    scale            on which it is judged: "identity" as it is, "log" as its natural logarithm (a difference is then
+                     shown in percent), "logit" as log odds, for the share of items that are right
+    items            of a logit alone: the metric that counts the items
+    noisy            seeds move it, so it is judged and has a band; what is not noisy is a fact of the configuration, or
+                     a cost that depends on the machine
+    lower_is_better  which direction a verdict calls better
+    about            one sentence for the legend
+
+    Raises ValueError for a scale without what it needs, and a format that formats no number.
     """
 
-    heading: str
+    name: str
+    label: str
     format: str
-    judged: bool = False
-    items: str | None = None
-    about: str = ""
     unit: str = ""
+    scale: ScaleName = "identity"
+    items: str | None = None
+    noisy: bool = False
     lower_is_better: bool = True
+    about: str = ""
+
+    def __post_init__(self) -> None:
+        if self.scale not in ("identity", "log", "logit"):
+            raise ValueError(f"metric {self.name!r}: scale={self.scale!r} is none of identity, log, logit")
+        if (self.scale == "logit") != (self.items is not None):
+            raise ValueError(f"metric {self.name!r}: items names the metric that counts a logit's items, and only that")
+        try:
+            format(1.0, self.format)
+        except ValueError as e:
+            raise ValueError(f"metric {self.name!r}: format={self.format!r}: {e}") from e
 
 
-class Metrics(dict[str, Metric]):
-    """The metrics by name; those by position, `test/nll@64-127`, are there for every range."""
+class Metrics(Mapping[str, Metric]):
+    """The metrics by name. Those by position, `test/nll@64-127` and `test/excess@64-127`, exist for every range."""
 
-    def __missing__(self, name: str) -> Metric:
+    def __init__(self) -> None:
+        self._declared: dict[str, Metric] = {}
+
+    def __getitem__(self, name: str) -> Metric:
+        if name in self._declared:
+            return self._declared[name]
         if not (found := re.fullmatch(r"test/(nll|excess)@(\d+-\d+)", name)):
             raise KeyError(name)
         kind, positions = found.groups()
-        return Metric(f"{'NLL' if kind == 'nll' else kind} at {positions}", ".4f", judged=True, unit="nats")
+        label = f"{'NLL' if kind == 'nll' else kind} at {positions}"
+        return Metric(name, label, ".4f", unit="nats", noisy=True)
 
-    def __contains__(self, name: object) -> bool:
-        try:
-            return isinstance(name, str) and bool(self[name])
-        except KeyError:
-            return False
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._declared)
+
+    def __len__(self) -> int:
+        return len(self._declared)
+
+    def add(self, metric: Metric) -> None:
+        """One more metric; saying the same again changes nothing. Raises ValueError for a name that is taken."""
+        if canonical(metric.name) in self and self[canonical(metric.name)] != metric:
+            raise ValueError(f"metric {metric.name!r} is declared already, as {self[canonical(metric.name)]}")
+        self._declared[metric.name] = metric
 
 
-METRICS = Metrics(
-    {
-        **{
-            f"{split}/{name}": Metric(f"{split} {heading}", form, judged=True, unit=unit)
-            for split in ("train", "val", "test")
-            for name, heading, form, unit in (
-                ("nll", "NLL", ".4f", "nats"),
-                ("ppl", "ppl", ".3f", ""),
-                ("excess", "excess", ".4f", "nats"),
-            )
-        },
-        "pronouns/accuracy": Metric(
-            "pronouns",
-            ".4f",
-            judged=True,
-            items="pronouns/n",
-            about="how often the right one of his, her, its ranks first, the subject standing far back (eval.window)",
-            lower_is_better=False,
-        ),
-        "pronouns/n": Metric("pronouns, n", ",.0f"),
-        "ffn/zeros": Metric(
-            "zeros in FFN", ".1%", about="the share of exact zeros that enter the FFN's down-projections (eval.n_docs)"
-        ),
-        "ffn/dead": Metric("dead units", ".1f", about="FFN units that are 0 at every token, in the layer with most"),
-        "params": Metric("params", ",.0f"),
-        "d_ff": Metric("d_ff", ".0f"),
-        "mismatch": Metric("mismatch", "+.2%"),
-        "kv_per_token": Metric("KV per token", ",.0f", about="numbers that the KV cache keeps for a token"),
-        "flops_per_token": Metric("FLOP per token", ",.0f"),
-        "steps": Metric("steps", ",.0f"),
-        "tokens": Metric("tokens", ",.0f"),
-        "documents": Metric("documents", ",.0f"),
-        "tokens_per_second": Metric("tokens/s", ",.0f"),
-        "peak_mib": Metric("peak MiB", ",.0f"),
-        "wall_seconds": Metric("wall s", ",.1f"),
-        "train_seconds": Metric("train s", ",.1f"),
-    }
+ALIASES = {"possessive/accuracy": "pronouns/accuracy", "possessive/n": "pronouns/n"}
+"""Earlier names, still accepted in sweep files and in records."""
+
+
+def canonical(name: str) -> str:
+    """A metric's one name. Applied where a table's names enter and where records are read, nowhere else."""
+    return ALIASES.get(name, name)
+
+
+METRICS = Metrics()
+
+
+def declare(metric: Metric) -> Metric:
+    """Make a metric known, so that a sweep may name it. Raises ValueError for a name that another metric has."""
+    METRICS.add(metric)
+    return metric
+
+
+for _split in ("train", "val", "test"):
+    declare(Metric(f"{_split}/nll", f"{_split} NLL", ".4f", unit="nats", noisy=True))
+    declare(Metric(f"{_split}/ppl", f"{_split} ppl", ".3f", unit="nats", scale="log", noisy=True))
+    declare(Metric(f"{_split}/excess", f"{_split} excess", ".4f", unit="nats", noisy=True))
+declare(
+    Metric(
+        "pronouns/accuracy",
+        "pronouns",
+        ".4f",
+        scale="logit",
+        items="pronouns/n",
+        noisy=True,
+        lower_is_better=False,
+        about="how often the right one of his, her, its ranks first where the subject stands more than eval.window "
+        "tokens back",
+    )
 )
+declare(Metric("pronouns/n", "pronouns, n", ",.0f"))
+declare(
+    Metric(
+        "ffn/zeros",
+        "zeros in FFN",
+        ".1%",
+        about="the share of exact zeros among the inputs of the FFN's down-projections (eval.n_docs)",
+    )
+)
+declare(Metric("ffn/dead", "dead units", ".1f", about="FFN units that are 0 at every token, in the layer with most"))
+declare(Metric("params", "params", ",.0f"))
+declare(Metric("d_ff", "d_ff", ".0f"))
+declare(Metric("mismatch", "mismatch", "+.2%"))
+declare(Metric("kv_per_token", "KV per token", ",.0f", about="numbers that the KV cache keeps for a token"))
+declare(Metric("flops_per_token", "FLOP per token", ",.0f"))
+declare(Metric("steps", "steps", ",.0f"))
+declare(Metric("tokens", "tokens", ",.0f"))
+declare(Metric("documents", "documents", ",.0f"))
+declare(Metric("tokens_per_second", "tokens/s", ",.0f"))
+declare(Metric("peak_mib", "peak MiB", ",.0f"))
+declare(Metric("wall_seconds", "wall s", ",.1f"))
+declare(Metric("train_seconds", "train s", ",.1f"))
 
 
 def shown_for(primary: str, columns: Sequence[str]) -> str:
@@ -89,6 +148,20 @@ def shown_for(primary: str, columns: Sequence[str]) -> str:
     return as_ppl if as_ppl in columns else primary
 
 
-def measures() -> list[Any]:
-    """What files from outside measure beside the source's own."""
-    return []
+MEASURES: dict[str, Any] = {}
+"""What files from outside measure on the test split beside the source's own (see data.types.Measure), by metric."""
+
+
+def measure(metric: Metric, *more: Metric) -> Callable[[T], T]:
+    """Declare a metric, and what measures it: a class as `data.types.Measure` has it, called with (split, evaluation).
+
+    `more` are other figures that the same class gives, such as the count behind a share.
+    """
+    for one in (metric, *more):
+        declare(one)
+
+    def add(made: T) -> T:
+        MEASURES[metric.name] = made
+        return made
+
+    return add

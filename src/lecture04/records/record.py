@@ -27,6 +27,7 @@ from filelock import FileLock, Timeout
 from lecture04.config import Evaluation, Reuse, Run, Session
 from lecture04.records.config_file import written
 from lecture04.records.identity import identity, run_name
+from lecture04.records.metrics import canonical
 
 log = logging.getLogger(__name__)
 
@@ -68,9 +69,9 @@ class Record:
         return self.status().is_result and "metrics" in self.evaluation(key)
 
     def metrics(self, key: str) -> dict[str, float]:
-        """Everything measured of a result, by name: training's figures and the evaluation's, NaN where not finite."""
+        """Everything measured of a result, by today's names: training's and the evaluation's; NaN where not finite."""
         found = self.summary().get("metrics", {}) | self.evaluation(key).get("metrics", {})
-        return {name: math.nan if value is None else value for name, value in found.items()}
+        return {canonical(name): math.nan if value is None else value for name, value in found.items()}
 
     def error(self, key: str) -> str | None:
         """Why the run, or its evaluation, failed; None where it did not."""

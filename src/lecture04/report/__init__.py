@@ -9,14 +9,15 @@ def write(folder: Path) -> str:
     from lecture04.report.comparison import judge_all
     from lecture04.report.contrasts import contrasts
     from lecture04.report.latex import latex
+    from lecture04.report.markdown import markdown
     from lecture04.report.results import collect
     from lecture04.report.table import build
-    from lecture04.report.text import markdown, terminal, wants_colour
+    from lecture04.report.text import terminal, wants_colour
 
     results = collect(folder)
     judged = judge_all(results)
     tables = build(results, judged)
-    command = results.manifest["command"]
+    command = results.manifest.command
     files = {
         "table.txt": terminal(tables, width=160) + "\n",
         "table.md": markdown(tables) + f"\nMade by `{command}`.\n",

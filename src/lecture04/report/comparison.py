@@ -2,12 +2,11 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 from lecture04.records.metrics import METRICS, Metric, shown_for
+from lecture04.report.manifest import Manifest
 from lecture04.report.results import Results
-from lecture04.stats import Accuracy, Perplexity, Scale, Verdict, judge, judged_values, percent, scale_of
-from lecture04.stats.band import Design
+from lecture04.stats import Design, Identity, Log, Logit, Scale, Verdict, judge, judged_values, percent
 
 DECIDED = ("better", "worse", "equivalent")
 """Verdicts that more seeds are not needed for."""
@@ -20,7 +19,7 @@ class Judged:
     metric    the metric whose values are shown, such as test/ppl
     declared  the one that the sweep names, such as test/nll: the same on the judged scale
     values    {row: {seed: judged value}}
-    verdicts  one a contrast, family after family, in the table's order
+    verdicts  one a contrast, family after family, in the table's order; their figures are on the judged scale
     primary   it carries the verdicts; the others are not corrected for their number
     """
 
@@ -41,19 +40,23 @@ class Judged:
         """The families of its contrasts: star, or step and total, or grid."""
         return list(dict.fromkeys(v.family for v in self.verdicts))
 
-    def of(self, row: str, family: str) -> Verdict | None:
-        """The verdict on a row; None for a reference, which is compared with nothing."""
-        return next((v for v in self.verdicts if v.row == row and v.family == family), None)
+    def of_family(self, family: str) -> list[Verdict]:
+        """The verdicts of a family."""
+        return [v for v in self.verdicts if v.family == family]
+
+    def by_row(self, family: str) -> dict[str, Verdict]:
+        """{row: its verdict} in a family; a reference has none, as it is compared with nothing."""
+        return {v.row: v for v in self.of_family(family)}
 
     @property
     def unit(self) -> str:
-        """What shown differences are measured in: % for a perplexity."""
+        """What shown differences are measured in: % on the log scale, log odds on the logit's."""
         return self.scale.unit or self.about.unit
 
     @property
     def judged_unit(self) -> str:
         """What judged differences are measured in: nats for a perplexity."""
-        return "nats" if isinstance(self.scale, Perplexity) else self.unit
+        return self.about.unit or self.scale.unit
 
     def shown(self, judged: float) -> float:
         """A difference on the judged scale, in the unit that is shown; NaN where there is none."""
@@ -67,14 +70,14 @@ class Judged:
         """`+1.02 ± 0.68`, without the unit; the bare difference where there is no band, empty without one."""
         if math.isnan(verdict.delta):
             return ""
-        digits = 2 if isinstance(self.scale, Perplexity) else 4
+        digits = self.scale.digits
         text = f"{self.shown(verdict.delta):+,.{digits}f}"
         return text if math.isnan(verdict.half_width) else f"{text} ± {self.half_width(verdict):,.{digits}f}"
 
     def amount(self, judged: float) -> str:
         """A size on the judged scale, with its unit: `0.89 % (0.0089 nats)`."""
         own = f"{_figure(judged)} {self.judged_unit}".rstrip()
-        return f"{_figure(percent(judged))} % ({own})" if isinstance(self.scale, Perplexity) else own
+        return f"{_figure(percent(judged))} % ({own})" if self.unit == "%" else own
 
 
 def _figure(x: float) -> str:
@@ -86,23 +89,24 @@ def _figure(x: float) -> str:
     )
 
 
-def shown_metrics(manifest: dict[str, Any]) -> tuple[str, list[str]]:
-    """The metric that carries the verdicts, as it is shown, and the other columns."""
-    shown = shown_for(manifest["primary"], manifest["columns"])
-    return shown, [name for name in manifest["columns"] if name != shown]
+def shown_metrics(manifest: Manifest) -> tuple[str, list[str]]:
+    """The metric that carries the verdicts, as it is shown, and the other columns by name."""
+    shown = shown_for(manifest.primary, manifest.columns)
+    return shown, [name for name in manifest.columns if name != shown]
 
 
 def judge_all(results: Results) -> list[Judged]:
-    """Every judged metric of a sweep, the primary first."""
-    shown, others = shown_metrics(results.manifest)
-    return [judge_primary(results), *(judge_metric(results, name) for name in others if METRICS[name].judged)]
+    """Every metric of a sweep that seeds move, the primary first."""
+    _, others = shown_metrics(results.manifest)
+    noisy = [name for name in others if name in METRICS and METRICS[name].noisy]
+    return [judge_primary(results), *(judge_metric(results, name) for name in noisy)]
 
 
 def judge_primary(results: Results) -> Judged:
     """The metric that carries the verdicts, by the whole protocol."""
     manifest = results.manifest
     shown, _ = shown_metrics(manifest)
-    return replace(judge_metric(results, shown, delta=manifest["delta"]), declared=manifest["primary"], primary=True)
+    return replace(judge_metric(results, shown, delta=manifest.delta), declared=manifest.primary, primary=True)
 
 
 def judge_metric(
@@ -115,22 +119,27 @@ def judge_metric(
     delta: float | None = None,
 ) -> Judged:
     """One metric, in the table's own design unless another is named; a grid's is its own alone."""
-    own: Design = results.manifest["design"]
-    design = design or own
+    design = design or results.manifest.design
     about = METRICS[metric]
-    counted = results.values(about.items) if about.items else {}
-    n_items = next((int(n) for seeds in counted.values() for n in seeds.values() if n > 0), 1)
-    scale = scale_of(metric, n_items if about.items else None)
+    scale = scale_for(about, results)
     values = judged_values(results.values(metric), scale)
     verdicts = judge(
         values,
         design=design,
         baseline=baseline,
         slices=results.slices if design == "grid" else None,
+        scale=scale,
         lower_is_better=about.lower_is_better,
         alpha=alpha,
         delta=delta,
-        n_items=scale.n_items if isinstance(scale, Accuracy) else None,
-        looks=results.manifest["looks"],
+        looks=results.manifest.looks,
     )
     return Judged(metric, metric, scale, values, verdicts, primary=False)
+
+
+def scale_for(metric: Metric, results: Results) -> Scale:
+    """The scale that a metric declares; a logit's number of items is the one that the runs counted."""
+    if metric.items is not None:
+        counted = (int(n) for seeds in results.values(metric.items).values() for n in seeds.values() if n > 0)
+        return Logit(next(counted, 1))
+    return Log() if metric.scale == "log" else Identity()

@@ -1,4 +1,4 @@
-"""The LaTeX face: booktabs, with the legend as threeparttable's notes."""
+"""Tables as LaTeX: booktabs, with the legend as threeparttable's notes."""
 
 import re
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ def _table(table: Table) -> str:
 
 def _tabular(table: Table, group: Sequence[int]) -> str:
     columns = [table.columns[i] for i in group]
-    lines = [f"\\begin{{tabular}}{{{''.join('l' if column.is_text else 'r' for column in columns)}}}", "\\toprule"]
+    lines = [f"\\begin{{tabular}}{{{''.join('l' if column.is_words else 'r' for column in columns)}}}", "\\toprule"]
     lines += [" & ".join(map(_heading, columns)) + r" \\", "\\midrule"]
     for n, row in enumerate(table.rows):
         if n in table.breaks:
@@ -66,7 +66,7 @@ def _heading(column: Column) -> str:
     if len(column.heading) <= 12 or len(words) == 1:
         return escaped(column.heading)
     half = min(range(1, len(words)), key=lambda i: max(len(" ".join(words[:i])), len(" ".join(words[i:]))))
-    side = "l" if column.is_text else "r"
+    side = "l" if column.is_words else "r"
     lines = r"\\".join(escaped(" ".join(part)) for part in (words[:half], words[half:]))
     return f"\\begin{{tabular}}[b]{{@{{}}{side}@{{}}}}{lines}\\end{{tabular}}"
 

@@ -4,13 +4,13 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from lecture04.config import resolve as settle
-from lecture04.records.metrics import METRICS
+from lecture04.config.resolve import MISMATCH_WARNING
 from lecture04.records.record import Status
+from lecture04.report.columns import label_and_about
 from lecture04.report.comparison import Judged
 from lecture04.report.model import Note
 from lecture04.report.results import Results
-from lecture04.stats import Accuracy, Perplexity, Verdict, diverged_rows
+from lecture04.stats import Log, Logit, Verdict, diverged_rows
 from lecture04.stats.noise import MIN_BLOCKED_DF
 
 
@@ -34,7 +34,7 @@ def others_legend(others: Sequence[Judged]) -> list[Note]:
             "one leaves its band by chance; so these differences carry no verdict (their s and p are in contrasts.csv)",
         )
     ]
-    if any(isinstance(judged.scale, Accuracy) for judged in others):
+    if any(isinstance(judged.scale, Logit) for judged in others):
         notes.append(
             Note(
                 "log odds",
@@ -42,7 +42,7 @@ def others_legend(others: Sequence[Judged]) -> list[Note]:
                 "and .99 are further apart than .50 and .51",
             )
         )
-    return [*notes, *(note for judged in others for note in _set_aside(judged, f"{judged.about.heading}, "))]
+    return [*notes, *(note for judged in others for note in _excluded(judged, f"{judged.about.label}, "))]
 
 
 def _verdicts(judged: Judged) -> Iterator[Note]:
@@ -52,11 +52,11 @@ def _verdicts(judged: Judged) -> Iterator[Note]:
     if said["better"] or said["worse"]:
         yield Note(
             " / ".join(word for word in ("better", "worse") if said[word]),
-            "the difference lies outside its band, and the two rows' own seeds agree (p own below "
+            "the difference lies outside its band, and the two rows' own seeds agree (Welch p below "
             f"{alpha}): equal rows would seldom look like this",
         )
     if said["within"]:
-        two = ", or at most two test items apart" if isinstance(judged.scale, Accuracy) else ""
+        two = ", or at most two test items apart" if isinstance(judged.scale, Logit) else ""
         yield Note(
             "within noise",
             f"the difference lies inside its band{two}: the seeds alone could do it. This does not mean that the rows "
@@ -65,7 +65,8 @@ def _verdicts(judged: Judged) -> Iterator[Note]:
     if said["unconfirmed"]:
         yield Note(
             "unconfirmed",
-            f"outside the band, but the two rows' own seeds do not confirm it (p own is not below {alpha}): add seeds",
+            "outside the band, but the two rows' own seeds do not confirm it (the Welch p is not below "
+            f"{alpha}): add seeds",
         )
     if said["equivalent"]:
         yield Note(
@@ -86,7 +87,9 @@ def _band(results: Results, judged: Judged) -> Iterator[Note]:
     """The band, its noise, what the table can find, and what was declared."""
     sure = next((v for v in judged.verdicts if not math.isnan(v.s) and not math.isnan(v.q)), None)
     if sure is None:
-        if judged.verdicts and not any(v.verdict == "no verdict" for v in judged.verdicts):  # which is explained itself
+        if judged.verdicts and not any(
+            v.verdict == "no verdict" for v in judged.verdicts
+        ):  # which has a note of its own
             yield Note("", "No band: it takes two seeds a row at least, better three to five.")
         return
     level = _percent(1 - sure.alpha)
@@ -108,18 +111,18 @@ def _band(results: Results, judged: Judged) -> Iterator[Note]:
         f"{judged.amount(sure.s)}, the noise of one run: the standard deviation of a result when only the seed "
         f"changes, from all rows together, on {sure.df} degrees of freedom. {pairing}",
     )
-    yield from _set_aside(judged)
+    yield from _excluded(judged)
     yield Note("smallest effect", _smallest(judged))
     yield from _declared(results, judged, sure)
     yield Note(
-        "p table",
+        "family-adjusted p",
         "the probability, were all rows equal, that the seeds alone put any difference of the family so far out; below "
         f"{_percent(sure.alpha)} exactly where a difference leaves its band",
     )
-    yield Note("p own", "Welch's t test on the two rows' own seeds alone, not corrected for the number of rows")
+    yield Note("Welch p", "of Welch's t test on the two rows' own seeds alone, not corrected for the number of rows")
     if any(v.pairs for v in judged.verdicts):
         yield Note(
-            "seeds agree", "how many of the seeds that both rows ran point the way the means do; to look at only"
+            "seeds agree", "how many of the seeds that both rows ran point the way the means do; no verdict uses it"
         )
     if sure.margin is not None:
         yield Note("seeds for margin", "seeds a row to find a true difference as large as the margin 80 % of the time")
@@ -163,11 +166,11 @@ def _quantiles(judged: Judged) -> str:
 
 
 def _smallest(judged: Judged) -> str:
-    """The smallest difference that the table finds; noisy rows have their own, which counts where there is no other."""
+    """The smallest difference that the table finds; that of an excluded row counts only where there is no other."""
     sizes: list[str] = []
     for family in judged.families:
         of_family = [v for v in judged.verdicts if v.family == family and v.plan is not None]
-        of_family = [v for v in of_family if not v.set_aside] or of_family
+        of_family = [v for v in of_family if not v.excluded] or of_family
         found = sorted(effect for v in of_family if math.isfinite(effect := v.smallest_effect))
         if found:
             low, high = judged.amount(found[0]), judged.amount(found[-1])
@@ -184,7 +187,7 @@ def _smallest(judged: Judged) -> str:
 def _declared(results: Results, judged: Judged, sure: Verdict) -> Iterator[Note]:
     if sure.margin is not None:
         yield Note("margin", f"±{judged.amount(sure.margin)}, declared in sweep.delta: what is smaller does not matter")
-    looks = results.manifest["looks"]
+    looks = results.manifest.looks
     if looks > 1:
         yield Note(
             "looks",
@@ -193,14 +196,14 @@ def _declared(results: Results, judged: Judged, sure: Verdict) -> Iterator[Note]
         )
 
 
-def _set_aside(judged: Judged, where: str = "") -> Iterator[Note]:
+def _excluded(judged: Judged, where: str = "") -> Iterator[Note]:
     k = Counter(v.family for v in judged.verdicts if not math.isnan(v.delta))
-    for name in dict.fromkeys(name for v in judged.verdicts for name in v.set_aside):
-        family = next(v for v in judged.verdicts if name in v.set_aside)
+    for name in dict.fromkeys(name for v in judged.verdicts for name in v.excluded):
+        family = next(v for v in judged.verdicts if name in v.excluded)
         yield Note(
             f"{where}{name} ~",
-            "much noisier than the other rows, so it is set aside: s is without it, and its differences are judged by "
-            f"Welch's t alone, at {_percent(family.alpha / k[family.family])} each",
+            "much noisier than the other rows (high variance), so it is excluded from s, and its differences are "
+            f"judged by Welch's t alone, at {_percent(family.alpha / k[family.family])} each",
         )
 
 
@@ -212,42 +215,42 @@ def _rows(results: Results, judged: Judged) -> Iterator[Note]:
             f"{share.m} of {share.n} seeds diverged: the share that does lies between {share.low:.0%} and "
             f"{share.high:.0%} (exact 95 % interval). The row is not in s",
         )
-    about = results.manifest["rows"]
+    about = results.manifest.rows
     for row in results.rows:
-        there, asked = len(judged.values[row]), len(about[row]["runs"])
+        there, asked = len(judged.values[row]), len(about[row].runs)
         if there < asked:
             failed = [seed for seed in results.seeds if results.status(row, seed) is Status.failed]
             why = f"; seed {', '.join(map(str, failed))} failed, and the run's train.log says why" if failed else ""
             yield Note(row, f"{there} of {asked} seeds are there{why}")
-    if off := [row for row in results.rows if abs(about[row]["mismatch"]) > settle.MISMATCH_WARNING]:
+    if off := [row for row in results.rows if abs(about[row].mismatch) > MISMATCH_WARNING]:
         yield Note(
             "!",
-            f"over {settle.MISMATCH_WARNING:.0%} more or fewer parameters than the matched number: {', '.join(off)}",
+            f"over {MISMATCH_WARNING:.0%} more or fewer parameters than the matched number: {', '.join(off)}",
         )
-    if other := [row for row in results.rows if about[row]["other_code"]]:
+    if other := [row for row in results.rows if about[row].other_code]:
         yield Note("", f"Runs of other code stand in (runs.reuse=config): {', '.join(other)}.")
 
 
 def _columns(results: Results, judged: Judged) -> Iterator[Note]:
     """What the columns of figures are."""
     how = ""
-    if isinstance(judged.scale, Perplexity):
+    if isinstance(judged.scale, Log):
         how = (
-            ". Judged as its logarithm, the NLL in nats; a difference d of mean NLLs is shown as 100 (exp(d) - 1) "
-            "percent, and ± as half of the band's width in percent"
+            ". Judged as its natural logarithm (of a perplexity the NLL, in nats); a difference d of the mean "
+            "logarithms is shown as 100 (exp(d) - 1) percent, and ± as half of the band's width in percent"
         )
-    elif isinstance(judged.scale, Accuracy):
+    elif isinstance(judged.scale, Logit):
         how = (
             f". Judged as log odds, ln((c + .5) / (N - c + .5)) for c of N = {judged.scale.n_items:,} items right; s "
             "is never below one item / sqrt(12)"
         )
     better = "lower" if judged.about.lower_is_better else "higher"
     yield Note(
-        f"{judged.about.heading} (n)",
+        f"{judged.about.label} (n)",
         f"the mean of n seeds, {better} is better; the single seeds stand in the last columns{how}",
     )
-    shown = dict.fromkeys([judged.metric, *results.manifest["columns"]])
-    yield from (Note(METRICS[name].heading, METRICS[name].about) for name in shown if METRICS[name].about)
+    shown = dict.fromkeys([judged.metric, *results.manifest.columns])
+    yield from (Note(label, about) for label, about in map(label_and_about, shown) if about)
 
 
 def _percent(share: float) -> str:

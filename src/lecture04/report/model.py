@@ -1,38 +1,26 @@
-"""The model of a table, of which text, Markdown, LaTeX and HTML are faces: cells with what stands behind their text."""
+"""The model of a table, which the renderers write as text, Markdown, LaTeX and HTML."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from lecture04.stats import Verdict
 
-Kind = Literal[
-    "row",
-    "mean",
-    "difference",
-    "verdict",
-    "p_table",
-    "p_own",
-    "agree",
-    "margin_seeds",
-    "seeds_needed",
-    "metric",
-    "seed",
-    "text",
-]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Cell:
     """One cell.
 
-    text     what every face prints, before the mark
+    text     what every renderer prints, before the mark
     value    the number behind the text, in the unit that the heading names; None where there is none
     verdict  of the contrast that the cell speaks of, with every figure behind it; None where it speaks of no contrast
-    mark     a sign that the legend explains: `~` a noisy row, `!` a mismatch of parameters
+    mark     a sign that the legend explains: `~` a row of high variance, `!` a mismatch of parameters
     """
 
     text: str = ""
@@ -45,23 +33,31 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Column:
-    """A column. `family`: of the contrasts that it shows. `metric`, `seed`: what its figures are of.
+class Column(Generic[T]):
+    """A column: all that a table knows of it is stated here.
 
-    Neighbours of the same `block` stay side by side where a table is folded.
+    heading  above it
+    cell     what it shows of one of the table's items: of a row's name, say, or of a verdict
+    kind     what stands in it, such as "difference" or "seed"; also the class of its cells in the page
+    of       what tells it from the others of its kind: a family, a seed, a metric
+    block    neighbours of the same block stay side by side where a table is folded
     """
 
     heading: str
-    kind: Kind = "text"
-    metric: str = ""
-    family: str = ""
-    seed: int | None = None
+    cell: Callable[[T], Cell]
+    kind: str = "text"
+    of: str = ""
     block: str = ""
 
     @property
-    def is_text(self) -> bool:
+    def id(self) -> str:
+        """What tells it from the other columns of its table, such as `difference:step`."""
+        return f"{self.kind}:{self.of}" if self.of else self.kind
+
+    @property
+    def is_words(self) -> bool:
         """Whether words stand in it, which are set from the left."""
-        return self.kind in ("row", "verdict")
+        return self.kind in ("row", "verdict", "words")
 
 
 class Note(NamedTuple):
@@ -83,17 +79,35 @@ class Table:
     """
 
     title: str
-    columns: Sequence[Column]
+    columns: Sequence[Column[Any]]
     rows: Sequence[Sequence[Cell]]
     legend: Sequence[Note] = ()
     breaks: tuple[int, ...] = ()
     name: str = ""
 
     @classmethod
-    def of_text(cls, title: str, headings: Iterable[str], rows: Iterable[Iterable[str]]) -> Table:
+    def of(
+        cls,
+        title: str,
+        columns: Sequence[Column[T]],
+        items: Iterable[T],
+        legend: Sequence[Note] = (),
+        breaks: tuple[int, ...] = (),
+        name: str = "",
+    ) -> Table:
+        """A table with a row for each item."""
+        rows = [[column.cell(item) for column in columns] for item in items]
+        return cls(title, columns, rows, legend, breaks, name)
+
+    @classmethod
+    def of_text(cls, title: str, headings: Iterable[str], rows: Iterable[Sequence[str]]) -> Table:
         """A table of plain texts, the first column the rows' names."""
-        columns = [Column(heading, "text" if i else "row") for i, heading in enumerate(headings)]
-        return cls(title, columns, [[Cell(text) for text in row] for row in rows])
+
+        def cell(i: int, row: Sequence[str]) -> Cell:
+            return Cell(row[i])
+
+        columns = [Column(heading, partial(cell, i), "text" if i else "row") for i, heading in enumerate(headings)]
+        return cls.of(title, columns, rows)
 
     @property
     def headings(self) -> list[str]:

@@ -1,7 +1,8 @@
-"""From records to tidy rows: one line a run and metric. Reads a table's folder and the runs it names, nothing else."""
+"""From records to tidy lines, one a run and metric. Reads a table's folder and the runs it names, nothing else."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -10,32 +11,45 @@ import pandas as pd
 from lecture04.config.messages import UserError
 from lecture04.records.metrics import METRICS
 from lecture04.records.record import Record, Status, read_json
+from lecture04.report.manifest import Manifest
+
+COLUMNS = ("row", "seed", "metric", "value", "status", "run")
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """Results by what is asked for: {metric: {row: {seed: value}}} and {(row, seed): status}."""
+
+    values: dict[str, dict[str, dict[int, float]]]
+    statuses: dict[tuple[str, int], Status]
 
 
 @dataclass(frozen=True)
 class Results:
     """A sweep's manifest and what its runs reached.
 
-    `runs` is tidy: row, seed, metric, value, status, run (the folder's name). A diverged run's metrics are all NaN but
-    the facts of its configuration and its costs; a run that failed or is not there has one line with an empty metric.
+    `runs` is tidy, with COLUMNS: a line a run and metric; `run` is the folder's name. A diverged run's metrics are all
+    NaN but the facts of its configuration and its costs; a run that failed or is not there has one line with an empty
+    metric.
     """
 
     folder: Path
-    manifest: dict[str, Any]
+    manifest: Manifest
     runs: pd.DataFrame
 
     @property
     def rows(self) -> list[str]:
         """The rows' names, in the table's order."""
-        return list(self.manifest["rows"])
+        return list(self.manifest.rows)
 
     @property
     def slices(self) -> dict[str, str] | None:
         """Each row's slice, where the design is a grid."""
-        rows = self.manifest["rows"].items()
-        return {row: about["slice"] for row, about in rows} if self.manifest["design"] == "grid" else None
+        if self.manifest.design != "grid":
+            return None
+        return {row: about.slice or "" for row, about in self.manifest.rows.items()}
 
-    @property
+    @cached_property
     def records(self) -> dict[str, dict[int, Record]]:
         """{row: {seed: its run}}, those that are not there yet among them."""
         return _records(self.folder, self.manifest)
@@ -43,50 +57,53 @@ class Results:
     @property
     def seeds(self) -> list[int]:
         """The seeds that were asked for."""
-        return sorted({int(seed) for row in self.manifest["rows"].values() for seed in row["runs"]})
+        return sorted({seed for about in self.manifest.rows.values() for seed in about.runs})
+
+    @cached_property
+    def _lookup(self) -> Lookup:
+        """All lines, read once."""
+        lookup = Lookup({}, {})
+        columns = (self.runs[name].tolist() for name in ("row", "seed", "metric", "value", "status"))
+        for row, seed, metric, value, status in zip(*columns, strict=True):
+            lookup.statuses.setdefault((row, seed), Status(status))
+            if metric:
+                lookup.values.setdefault(metric, {}).setdefault(row, {})[seed] = float(value)
+        return lookup
 
     def values(self, metric: str) -> dict[str, dict[int, float]]:
         """{row: {seed: value}} of one metric; a diverged run is NaN, a run that is not there is left out."""
-        found: dict[str, dict[int, float]] = {row: {} for row in self.rows}
-        lines = self.runs[self.runs.metric == metric]
-        for row, seed, value in zip(lines.row, lines.seed, lines.value, strict=True):
-            found[row][int(seed)] = float(value)
-        return found
+        found = self._lookup.values.get(metric, {})
+        return {row: found.get(row, {}) for row in self.manifest.rows}
+
+    def of_row(self, row: str, metric: str) -> dict[int, float]:
+        """One row of `values`: {seed: value}."""
+        return self._lookup.values.get(metric, {}).get(row, {})
 
     def status(self, row: str, seed: int) -> Status:
         """How far one run has come; missing where the row does not ask for that seed."""
-        found = self.runs[(self.runs.row == row) & (self.runs.seed == seed)].status
-        return Status(found.iloc[0]) if len(found) else Status.missing
+        return self._lookup.statuses.get((row, seed), Status.missing)
 
-
-# What a manifest and each of its rows must say; `Plan.manifest` writes it.
-KEYS = ("name", "title", "design", "primary", "columns", "delta", "looks", "command", "rows")
-ROW_KEYS = ("evaluation", "mismatch", "runs", "other_code")
+    def under(self, manifest: Manifest) -> "Results":
+        """The same runs, had the table declared something else: another primary metric, or another first row."""
+        other = replace(self, manifest=manifest)
+        vars(other)["_lookup"] = self._lookup  # of the same runs, so it need not be made again
+        return other
 
 
 def collect(folder: Path) -> Results:
-    """The results of the table that lies in a folder. Raises UserError where none does, or one of an older format."""
-    manifest = read_json(folder / "sweep.json")
-    if manifest is None:
+    """The results of the table that lies in a folder. Raises UserError where none does, or an incomplete one."""
+    content = read_json(folder / "sweep.json")
+    if content is None:
         there = sorted(path.parent.name for path in folder.parent.glob("*/sweep.json"))
         raise UserError(f"{folder}: no table lies there. Choices: {', '.join(there) or 'none yet'}.")
-    if lacks := _lacking(manifest):
-        command = manifest.get("command", f"python train.py -m sweeps={folder.name}")
-        raise UserError(f"{folder}/sweep.json: says nothing of {', '.join(lacks)}; `{command}` writes it again.")
-    return gather(folder, manifest)
+    return gather(folder, Manifest.from_json(content, file=folder / "sweep.json", name=folder.name))
 
 
-def _lacking(manifest: dict[str, Any]) -> list[str]:
-    row_keys = (*ROW_KEYS, *(["slice"] if manifest.get("design") == "grid" else []))
-    of_rows = [key for about in manifest.get("rows", {}).values() for key in row_keys if key not in about]
-    return [key for key in KEYS if key not in manifest] + list(dict.fromkeys(of_rows))
-
-
-def gather(folder: Path, manifest: dict[str, Any]) -> Results:
+def gather(folder: Path, manifest: Manifest) -> Results:
     """What the runs of a manifest have reached, whether or not it lies in its folder yet."""
-    lines = []
+    lines: list[dict[str, Any]] = []
     for row, records in _records(folder, manifest).items():
-        key = manifest["rows"][row]["evaluation"]
+        key = manifest.rows[row].evaluation
         for seed, record in records.items():
             status = record.status() if record.is_complete(key) else _unfinished(record, key)
             common = {"row": row, "seed": seed, "status": status.value, "run": record.folder.name}
@@ -94,15 +111,13 @@ def gather(folder: Path, manifest: dict[str, Any]) -> Results:
             lines += [common | {"metric": m, "value": _value(m, v, status)} for m, v in metrics.items()]
             if not metrics:
                 lines.append(common | {"metric": "", "value": math.nan})
-    columns = ["row", "seed", "metric", "value", "status", "run"]
-    return Results(folder, manifest, pd.DataFrame(lines, columns=columns))
+    return Results(folder, manifest, pd.DataFrame(lines, columns=list(COLUMNS)))
 
 
-def _records(folder: Path, manifest: dict[str, Any]) -> dict[str, dict[int, Record]]:
+def _records(folder: Path, manifest: Manifest) -> dict[str, dict[int, Record]]:
     runs = folder.parent.parent / "runs"
     return {
-        row: {int(seed): Record(runs / name) for seed, name in about["runs"].items()}
-        for row, about in manifest["rows"].items()
+        row: {seed: Record(runs / name) for seed, name in about.runs.items()} for row, about in manifest.rows.items()
     }
 
 
@@ -112,5 +127,5 @@ def _unfinished(record: Record, key: str) -> Status:
 
 def _value(metric: str, value: float, status: Status) -> float:
     """A diverged run has no place on a quality scale, whatever its parameters happen to reach."""
-    judged = metric in METRICS and METRICS[metric].judged
-    return math.nan if judged and status is Status.diverged else float(value)
+    noisy = metric in METRICS and METRICS[metric].noisy
+    return math.nan if noisy and status is Status.diverged else float(value)

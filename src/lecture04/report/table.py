@@ -1,25 +1,26 @@
-"""One model of a comparison table; terminal, Markdown, LaTeX and HTML are its faces.
+"""The comparison tables of a sweep. A column is one declaration here; text, Markdown, LaTeX and HTML render all alike.
 
 Each row is compared with its reference by the whole protocol of docs/statistics.md. The primary metric carries the
 verdicts; the other judged metrics show their bands.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
-from lecture04.config import resolve as settle
+from lecture04.config.resolve import MISMATCH_WARNING
 from lecture04.records.metrics import METRICS
 from lecture04.records.record import Status
+from lecture04.report.columns import DECLARED, DeclaredColumn
 from lecture04.report.comparison import Judged, judge_all, shown_metrics
 from lecture04.report.legend import legend, others_legend
-from lecture04.report.model import Cell, Column, Kind, Note, Table
+from lecture04.report.model import Cell, Column, Table
 from lecture04.report.results import Results
 from lecture04.stats import Verdict
 
-__all__ = ["Cell", "Column", "Note", "Table", "build"]
-
 AGAINST = {"star": "vs {first}", "step": "vs row before", "total": "vs {first}", "grid": "vs slice's first"}
-NOISY, MISMATCHED = "~", "!"
+HIGH_VARIANCE, MISMATCHED = "~", "!"
 SMALLEST_P = 1e-4
 
 
@@ -29,39 +30,126 @@ def build(results: Results, judged: Sequence[Judged] | None = None) -> list[Tabl
     `judged`: `judge_all` of the results, where it is known already.
     """
     primary, *others = judge_all(results) if judged is None else judged
-    _, shown = shown_metrics(results.manifest)
-    columns = [
-        Column("row", "row"),
-        Column(f"{primary.about.heading} (n)", "mean", primary.metric, block="verdict"),
-        *(column for family in primary.families for column in _verdict_columns(results, primary, family)),
-        *(column for family in primary.families for column in _detail_columns(results, primary, family)),
-        *(Column(METRICS[name].heading, "metric", name, block=name) for name in shown),
-        *(Column(f"seed {seed}", "seed", primary.metric, seed=seed, block="seeds") for seed in results.seeds),
-    ]
-    rows = [[_cell(results, primary, row, column) for column in columns] for row in results.rows]
-    main = Table(
-        results.manifest["title"], columns, rows, legend(results, primary), _breaks(results), results.manifest["name"]
-    )
-    second = _other_differences(results, others)
+    manifest = results.manifest
+    notes = legend(results, primary)
+    columns = [*columns_of_verdicts(results, primary), *asked_columns(results), *columns_of_seeds(results, primary)]
+    main = Table.of(manifest.title, columns, results.rows, notes, _breaks(results), manifest.name)
+    second = other_differences(results, others)
     return [main, second] if second else [main]
 
 
-def _verdict_columns(results: Results, judged: Judged, family: str) -> list[Column]:
-    """What answers the question: the difference and the verdict, side by side however narrow the page."""
-    block = "total" if family == "total" else "verdict"
-    return [
-        Column(_against(results, judged, family), "difference", judged.metric, family, block=block),
-        Column(_in_family("verdict", family), "verdict", judged.metric, family, block=block),
-    ]
+def judged_table(results: Results, judged: Judged, *, seeds_needed: bool = True) -> Table:
+    """The table with the verdicts, without the columns that do not depend on the metric and the baseline.
+
+    `seeds_needed`: False leaves that column empty, whose figures take some ten milliseconds each.
+    """
+    columns = [*columns_of_verdicts(results, judged, seeds_needed=seeds_needed), *columns_of_seeds(results, judged)]
+    return Table.of(results.manifest.title, columns, results.rows, legend(results, judged), _breaks(results))
 
 
-def _detail_columns(results: Results, judged: Judged, family: str) -> list[Column]:
-    kinds: list[tuple[Kind, str]] = [("p_table", "p table"), ("p_own", "p own"), ("agree", "seeds agree")]
-    if results.manifest["delta"] is not None:
-        kinds.append(("margin_seeds", "seeds for margin"))
-    kinds.append(("seeds_needed", "seeds needed"))
-    block = f"{family} details"
-    return [Column(_in_family(text, family), kind, judged.metric, family, block=block) for kind, text in kinds]
+def columns_of_verdicts(results: Results, judged: Judged, *, seeds_needed: bool = True) -> Iterator[Column[str]]:
+    """The rows' names and means, and all that is said of their differences; the items are the rows' names."""
+    excluded = {row for v in judged.verdicts for row in v.excluded}
+    label = judged.about.label
+    yield Column("row", lambda row: Cell(row, mark=HIGH_VARIANCE if row in excluded else ""), "row")
+    yield Column(f"{label} (n)", partial(_primary_mean, results, judged), "mean", block="verdict")
+    for family in judged.families:
+        block = "total" if family == "total" else "verdict"
+        yield from _of_family(judged, family, [_difference_to(results, judged, family), VERDICT], block)
+    for family in judged.families:
+        shown = [detail for detail in DETAILS if detail is not SEEDS_FOR_MARGIN or results.manifest.delta is not None]
+        shown.append(SEEDS_NEEDED if seeds_needed else replace(SEEDS_NEEDED, cell=lambda judged, v: Cell()))
+        yield from _of_family(judged, family, shown, f"{family} details")
+
+
+def asked_columns(results: Results) -> Iterator[Column[str]]:
+    """The columns that `sweep.columns` names: metrics' means, and declared columns."""
+    for name in shown_metrics(results.manifest)[1]:
+        if name in DECLARED:
+            label, cell = DECLARED[name].label, partial(_declared, results, DECLARED[name])
+        else:
+            label, cell = METRICS[name].label, partial(_mean, results, name)
+        yield Column(label, cell, "metric", name, block=name)
+
+
+def columns_of_seeds(results: Results, judged: Judged) -> Iterator[Column[str]]:
+    """Each run's value."""
+    for seed in results.seeds:
+        cell = partial(_one, results, judged.metric, seed)
+        yield Column(f"seed {seed}", cell, "seed", str(seed), block="seeds")
+
+
+@dataclass(frozen=True)
+class OfVerdict:
+    """A figure of a verdict, which has a column in each family. `reference`: of the rows that have no verdict."""
+
+    kind: str
+    heading: str
+    cell: Callable[[Judged, Verdict], Cell]
+    reference: Callable[[str], str] = lambda family: ""
+
+
+def difference_cell(judged: Judged, v: Verdict) -> Cell:
+    """A difference with its band, marked where one of its two rows is excluded for its high variance."""
+    value = None if math.isnan(v.delta) else judged.shown(v.delta)
+    return Cell(judged.difference(v), value, v, HIGH_VARIANCE if v.excluded and value is not None else "")
+
+
+def verdict_cell(judged: Judged, v: Verdict) -> Cell:
+    """What is said of a difference, in words."""
+    return Cell(v.verdict, verdict=v)
+
+
+def seeds_for_margin_cell(judged: Judged, v: Verdict) -> Cell:
+    """Seeds a row to find a difference as large as the margin."""
+    return Cell(seeds_text(v.seeds_for_margin), _known(v.seeds_for_margin), v)
+
+
+def seeds_needed_cell(judged: Judged, v: Verdict) -> Cell:
+    """Seeds a row to find the difference seen, and the far and the near end of its interval."""
+    n, least, most = v.seeds_needed
+    ends = f" ({seeds_text(least)} to {seeds_text(most)})" if not math.isnan(n) else ""
+    return Cell(seeds_text(n) + ends, _known(n), v)
+
+
+def _agree_cell(judged: Judged, v: Verdict) -> Cell:
+    return Cell(f"{v.favour} of {v.pairs}", v.favour, v) if v.pairs else Cell(verdict=v)
+
+
+def _p_cell(p: float, v: Verdict) -> Cell:
+    text = "" if math.isnan(p) else f"<{SMALLEST_P:.4f}" if p < SMALLEST_P else f"{p:.4f}"
+    return Cell(text, _known(p), v)
+
+
+VERDICT = OfVerdict(
+    "verdict", "verdict", verdict_cell, lambda family: "start" if family in ("step", "total") else "baseline"
+)
+SEEDS_NEEDED = OfVerdict("seeds_needed", "seeds needed", seeds_needed_cell)
+SEEDS_FOR_MARGIN = OfVerdict("margin_seeds", "seeds for margin", seeds_for_margin_cell)
+DETAILS = (
+    OfVerdict("p_adjusted", "family-adjusted p", lambda judged, v: _p_cell(v.p_adjusted, v)),
+    OfVerdict("p_welch", "Welch p", lambda judged, v: _p_cell(v.p_welch, v)),
+    OfVerdict("agree", "seeds agree", _agree_cell),
+    SEEDS_FOR_MARGIN,
+)
+
+
+def _difference_to(results: Results, judged: Judged, family: str) -> OfVerdict:
+    """The differences of a family; the heading names the reference and the unit."""
+    text = AGAINST[family].format(first=results.rows[0])
+    return OfVerdict("difference", f"{text}, {judged.unit}" if judged.unit else text, difference_cell)
+
+
+def _of_family(judged: Judged, family: str, figures: Sequence[OfVerdict], block: str) -> Iterator[Column[str]]:
+    by_row = judged.by_row(family)
+
+    def cell(figure: OfVerdict, row: str) -> Cell:
+        v = by_row.get(row)
+        return figure.cell(judged, v) if v else Cell(figure.reference(family))
+
+    for figure in figures:
+        heading = _in_family(figure.heading, family)
+        yield Column(heading, partial(cell, figure), figure.kind, family, block)
 
 
 def _in_family(heading: str, family: str) -> str:
@@ -69,10 +157,11 @@ def _in_family(heading: str, family: str) -> str:
     return f"{family}: {heading}" if family in ("step", "total") else heading
 
 
-def _against(results: Results, judged: Judged, family: str) -> str:
-    """The heading of a column of differences, with their unit."""
-    text = _in_family(AGAINST[family].format(first=results.rows[0]), family)
-    return f"{text}, {judged.unit}" if judged.unit else text
+def _declared(results: Results, column: DeclaredColumn, row: str) -> Cell:
+    value = column.value(results, row)
+    if value is None or isinstance(value, str):
+        return Cell(value or "-")
+    return Cell("-") if math.isnan(value) else Cell(format(value, column.format), float(value))
 
 
 def _breaks(results: Results) -> tuple[int, ...]:
@@ -82,60 +171,9 @@ def _breaks(results: Results) -> tuple[int, ...]:
     return tuple(i for i in range(1, len(results.rows)) if slices[results.rows[i]] != slices[results.rows[i - 1]])
 
 
-def _cell(results: Results, judged: Judged, row: str, column: Column) -> Cell:
-    if column.kind == "row":
-        noisy = any(row in v.set_aside for v in judged.verdicts)
-        return Cell(row, mark=NOISY if noisy else "")
-    if column.kind == "mean":
-        return _primary_mean(results, judged, row)
-    if column.kind == "metric":
-        return _mean(results, row, column.metric)
-    if column.kind == "seed":
-        assert column.seed is not None
-        return _one(results, row, column.seed, column.metric)
-    verdict = judged.of(row, column.family)
-    if verdict is None:
-        return Cell(_reference(results, row, column.family) if column.kind == "verdict" else "")
-    return _said(judged, verdict, column.kind)
-
-
-def _reference(results: Results, row: str, family: str) -> str:
-    """What a row is that nothing is said of: the one that others are compared with."""
-    return "start" if family in ("step", "total") else "baseline"
-
-
-def _said(judged: Judged, v: Verdict, kind: Kind) -> Cell:
-    """One figure of a verdict."""
-    if kind == "difference":
-        return difference_cell(judged, v)
-    if kind == "verdict":
-        return Cell(v.verdict, verdict=v)
-    if kind == "agree":
-        return Cell(f"{v.favour} of {v.pairs}", v.favour, v) if v.pairs else Cell(verdict=v)
-    if kind in ("p_table", "p_own"):
-        p = v.p_table if kind == "p_table" else v.p_own
-        return Cell(_p(p), _known(p), v)
-    if kind == "margin_seeds":
-        return Cell(seeds_text(v.seeds_for_margin), _known(v.seeds_for_margin), v)
-    assert kind == "seeds_needed", kind
-    n, least, most = v.seeds_needed
-    ends = f" ({seeds_text(least)} to {seeds_text(most)})" if not math.isnan(n) else ""
-    return Cell(seeds_text(n) + ends, _known(n), v)
-
-
-def difference_cell(judged: Judged, v: Verdict) -> Cell:
-    """A difference with its band, marked where one of its two rows is set aside as noisy."""
-    value = None if math.isnan(v.delta) else judged.shown(v.delta)
-    return Cell(judged.difference(v), value, v, NOISY if v.set_aside and value is not None else "")
-
-
 def seeds_text(n: float) -> str:
     """A number of seeds; nothing where none can be said."""
     return "" if math.isnan(n) else "∞" if math.isinf(n) else f"{n:,}"
-
-
-def _p(p: float) -> str:
-    return "" if math.isnan(p) else f"<{SMALLEST_P:.4f}" if p < SMALLEST_P else f"{p:.4f}"
 
 
 def _known(x: float) -> float | None:
@@ -144,15 +182,15 @@ def _known(x: float) -> float | None:
 
 def _primary_mean(results: Results, judged: Judged, row: str) -> Cell:
     """The mean with the number of its seeds, and of those asked for where some are not there."""
-    cell = _mean(results, row, judged.metric)
-    there, asked = len(judged.values[row]), len(results.manifest["rows"][row]["runs"])
+    cell = _mean(results, judged.metric, row)
+    there, asked = len(judged.values[row]), len(results.manifest.rows[row].runs)
     if there == asked:
         return cell if cell.value is None else Cell(f"{cell.text} ({there})", cell.value)
     return Cell(f"{cell.text} ({there} of {asked})", cell.value)
 
 
-def _mean(results: Results, row: str, metric: str) -> Cell:
-    values = list(results.values(metric)[row].values())
+def _mean(results: Results, metric: str, row: str) -> Cell:
+    values = list(results.of_row(row, metric).values())
     if not values:
         return Cell("-")
     if diverged := sum(map(math.isnan, values)):
@@ -160,47 +198,33 @@ def _mean(results: Results, row: str, metric: str) -> Cell:
     mean = math.fsum(values) / len(values)
     text = format(mean, METRICS[metric].format)
     if metric == "d_ff":
-        off = results.manifest["rows"][row]["mismatch"]
-        if abs(off) > settle.MISMATCH_WARNING:
+        off = results.manifest.rows[row].mismatch
+        if abs(off) > MISMATCH_WARNING:
             return Cell(f"{text} ({off:+.1%})", mean, mark=MISMATCHED)
     return Cell(text, mean)
 
 
-def _one(results: Results, row: str, seed: int, metric: str) -> Cell:
+def _one(results: Results, metric: str, seed: int, row: str) -> Cell:
+    """One run's value."""
     status = results.status(row, seed)
-    value = results.values(metric)[row].get(seed)
+    value = results.of_row(row, metric).get(seed)
     if status is Status.finished and value is not None:
         return Cell(format(value, METRICS[metric].format), value)
     return Cell("-" if status in (Status.finished, Status.missing) else status.value)
 
 
-def _other_differences(results: Results, others: Sequence[Judged]) -> Table | None:
+def other_differences(results: Results, others: Sequence[Judged]) -> Table | None:
     """Differences and bands of the other judged columns."""
-    sides = [
-        (judged, family)
-        for judged in others
-        for family in judged.families
-        if any(not math.isnan(v.delta) for v in judged.verdicts if v.family == family)
-    ]
-    if not sides:
+    columns: list[Column[str]] = [Column("row", Cell, "row")]
+    for judged in others:
+        for family in judged.families:
+            if all(math.isnan(v.delta) for v in judged.of_family(family)):
+                continue
+            (column,) = _of_family(judged, family, [_difference_to(results, judged, family)], judged.metric)
+            heading = f"{judged.about.label} {column.heading}"
+            columns.append(Column(heading, column.cell, column.kind, family, block=judged.metric))
+    if len(columns) == 1:
         return None
-    columns = [Column("row", "row")] + [
-        Column(
-            f"{judged.about.heading} {_against(results, judged, family)}",
-            "difference",
-            judged.metric,
-            family,
-            block=judged.metric,
-        )
-        for judged, family in sides
-    ]
-    rows = [
-        [
-            Cell(row),
-            *(difference_cell(judged, v) if (v := judged.of(row, family)) else Cell() for judged, family in sides),
-        ]
-        for row in results.rows
-    ]
     title = "The other metrics' differences, uncorrected across metrics"
-    name = f"{results.manifest['name']}-others"
-    return Table(title, columns, rows, others_legend(others), _breaks(results), name)
+    name = f"{results.manifest.name}-others"
+    return Table.of(title, columns, results.rows, others_legend(others), _breaks(results), name)

@@ -1,7 +1,6 @@
-"""The faces of a table that are plain text: the terminal's, and Markdown."""
+"""Tables as plain text, for the terminal and for table.txt."""
 
 import io
-import re
 import textwrap
 from collections.abc import Sequence
 
@@ -33,7 +32,9 @@ def terminal(tables: Sequence[Table], width: int | None = None, *, colour: bool 
             grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
             for i, column_width in columns.items():
                 column = table.columns[i]
-                grid.add_column(Text(column.heading), justify="left" if column.is_text else "right", width=column_width)
+                grid.add_column(
+                    Text(column.heading), justify="left" if column.is_words else "right", width=column_width
+                )
             for n, row in enumerate(table.rows):
                 if n in table.breaks:
                     grid.add_section()
@@ -106,36 +107,3 @@ def _blocks(table: Table) -> list[list[int]]:
         else:
             blocks.append([i])
     return blocks
-
-
-def markdown(tables: Sequence[Table]) -> str:
-    """GitHub's Markdown tables, each with its legend."""
-    blocks = []
-    for table in tables:
-        lines = [
-            _line([_escaped(heading) for heading in table.headings]),
-            _line([":---" if column.is_text else "---:" for column in table.columns]),
-        ]
-        for row in table.rows:
-            lines.append(_line([_marked(cell, column.kind) for cell, column in zip(row, table.columns, strict=True)]))
-        legend = [
-            f"- **{_escaped(n.term)}**: {_escaped(n.text)}" if n.term else f"- {_escaped(n.text)}" for n in table.legend
-        ]
-        blocks.append("\n".join([f"## {_escaped(table.title)}", "", *lines, *([""] if legend else []), *legend]))
-    return "\n\n".join(blocks) + "\n"
-
-
-def _marked(cell: Cell, kind: str) -> str:
-    """A cell, a verdict that calls a difference in bold."""
-    text = _escaped(str(cell))
-    return f"**{text}**" if kind == "verdict" and cell.verdict and text in ("better", "worse", "equivalent") else text
-
-
-def _line(cells: list[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
-
-
-def _escaped(text: str) -> str:
-    """Text whose signs Markdown takes for nothing else."""
-    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return re.sub(r"([\\|*~_`\[\]])", r"\\\1", text)

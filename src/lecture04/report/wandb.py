@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -99,21 +100,22 @@ def log_table(folder: Path, *, project: str, mode: str) -> None:
     manifest = results.manifest
     run = wandb.init(
         project=project,
-        name=f"{manifest['name']} table"[:128],
+        name=f"{manifest.name} table"[:128],
         job_type="table",
-        tags=["table", manifest["design"]],
-        config={"sweep": manifest["name"]}
-        | {key: manifest[key] for key in ("title", "design", "primary", "command")}
-        | {"rows": results.rows, "seeds": results.seeds},
+        tags=["table", manifest.design],
+        config={
+            "sweep": manifest.name,
+            "title": manifest.title,
+            "design": manifest.design,
+            "primary": manifest.primary,
+            "command": manifest.command,
+            "rows": results.rows,
+            "seeds": results.seeds,
+        },
         dir=str(there),
         mode=mode,  # pyright: ignore[reportArgumentType]
         settings=settings,
     )
     run.log(content)
-    run.summary.update({"verdicts": {word: n for word, n in _counts(judged[0].verdicts).items()}})
+    run.summary.update({"verdicts": dict(Counter(v.verdict for v in judged[0].verdicts))})
     run.finish()
-
-
-def _counts(verdicts: list[Any]) -> dict[str, int]:
-    words = [v.verdict for v in verdicts]
-    return {word: words.count(word) for word in dict.fromkeys(words)}

@@ -15,9 +15,9 @@ from lecture04.stats.distributions import FloatArray, binomial_interval, f_tail
 from lecture04.stats.scales import Values
 
 MIN_BLOCKED_DF = 6
-MIN_ROWS_TO_SET_ASIDE = 4
-MAX_SET_ASIDE = 2
-SET_ASIDE_LEVEL = 0.05
+MIN_ROWS_TO_EXCLUDE = 4
+MAX_EXCLUDED = 2
+EXCLUSION_LEVEL = 0.05
 
 
 class Diverged(NamedTuple):
@@ -36,9 +36,9 @@ class NoisePool:
     s          pooled standard deviation of one run, on the judged scale; NaN where df = 0
     df         its degrees of freedom: (G - 1)(n - 1) blocked, else the sum of n_i - 1 over the rows left
     blocked    each seed's mean over the rows left was subtracted
-    set_aside  rows noisier than the rest, the noisiest first; not in s, and judged by their own variance
+    excluded   rows of high variance, noisier than the rest, the noisiest first; not in s, judged by their own variance
     diverged   rows with a diverged seed; not in s, and never compared
-    centred    {row: values, minus their seed's mean when blocked}, every usable row, set aside or not
+    centred    {row: values, minus their seed's mean when blocked}, every usable row, excluded or not
     variance   {row: own variance of one run}, every usable row; NaN for a single seed
     mean       {row: mean of its values}; NaN for a row that diverged or has no seed
     n          {row: seeds with a finite value}
@@ -47,7 +47,7 @@ class NoisePool:
     s: float
     df: int
     blocked: bool
-    set_aside: tuple[str, ...]
+    excluded: tuple[str, ...]
     diverged: Mapping[str, Diverged]
     centred: Mapping[str, FloatArray]
     variance: Mapping[str, float]
@@ -95,21 +95,21 @@ def noise_pool(values: Values, *, floor: float = 0.0, matched: bool = True) -> N
     blocked = matched and blocks_by_seed([frozenset(values[row]) for row in usable])
     # Values that agree to their last bits leave residuals of rounding alone: those count as none.
     rounding = 16 * sys.float_info.epsilon * max((float(np.abs(run).max()) for run in usable.values()), default=0.0)
-    set_aside = _set_aside(usable, blocked=blocked, floor=floor, rounding=rounding)
-    left = [row for row in usable if row not in set_aside]
+    excluded = _high_variance(usable, blocked=blocked, floor=floor, rounding=rounding)
+    left = [row for row in usable if row not in excluded]
 
     seed_mean = np.mean([usable[row] for row in left], axis=0) if blocked else 0.0
     centred = {row: run - seed_mean for row, run in usable.items()}
     plain = {row: _variance(run, rounding) for row, run in centred.items()}
     squares = sum(plain[row] * (usable[row].size - 1) for row in left if usable[row].size > 1)
-    # A row left in the pool is part of the seed means, which takes 1 / G off its variance; one set aside is not.
+    # A row left in the pool is part of the seed means, which takes 1 / G off its variance; an excluded one is not.
     share = (len(left) - 1) / len(left) if blocked else 1.0
     df = round(share * sum(usable[row].size - 1 for row in left))
     return NoisePool(
         s=max(math.sqrt(squares / df), floor) if df else math.nan,
         df=df,
         blocked=blocked,
-        set_aside=set_aside,
+        excluded=excluded,
         diverged=diverged,
         centred=centred,
         # np.maximum keeps the NaN of a single seed
@@ -127,7 +127,9 @@ def _variance(run: FloatArray, rounding: float) -> float:
     return variance if variance > rounding**2 else 0.0
 
 
-def _set_aside(usable: Mapping[str, FloatArray], *, blocked: bool, floor: float, rounding: float) -> tuple[str, ...]:
+def _high_variance(
+    usable: Mapping[str, FloatArray], *, blocked: bool, floor: float, rounding: float
+) -> tuple[str, ...]:
     """The rows noisier than the rest, at most 2, the noisiest first.
 
     One at a time: the row with the smallest p leaves when p times the rows tested is under .05, then the others are
@@ -135,15 +137,15 @@ def _set_aside(usable: Mapping[str, FloatArray], *, blocked: bool, floor: float,
     seed have no variance and are neither tested nor counted.
     """
     left = {row: run for row, run in usable.items() if run.size > 1}
-    aside: list[str] = []
-    while len(aside) < MAX_SET_ASIDE and len(left) >= MIN_ROWS_TO_SET_ASIDE:
+    found: list[str] = []
+    while len(found) < MAX_EXCLUDED and len(left) >= MIN_ROWS_TO_EXCLUDE:
         tails = _leave_one_out(left, blocked=blocked, floor=floor, rounding=rounding)
         noisiest = min(tails, key=lambda row: tails[row])
-        if tails[noisiest] * len(left) >= SET_ASIDE_LEVEL:
+        if tails[noisiest] * len(left) >= EXCLUSION_LEVEL:
             break
-        aside.append(noisiest)
+        found.append(noisiest)
         del left[noisiest]
-    return tuple(aside)
+    return tuple(found)
 
 
 def _leave_one_out(rows: Mapping[str, FloatArray], *, blocked: bool, floor: float, rounding: float) -> dict[str, float]:

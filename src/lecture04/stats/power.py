@@ -1,11 +1,11 @@
 """How many seeds a difference takes, and how large a difference a table can find (rule 7 of the protocol).
 
-A difference counts as found when both keys turn in its direction: it leaves the band, and Welch's t on its own two rows
-agrees. Divided by its true standard error, the estimated difference is normal around
+A difference counts as found when both tests call it in its direction: it leaves the band, and Welch's t on its own two
+rows agrees. Divided by its true standard error, the estimated difference is normal around
 
     lambda = effect / sqrt(1/n + 1/n0)                  effect in standard deviations of one run
 
-and the keys turn when it exceeds q S and t(nu) W at once. S is the pooled noise over the true one, W Welch's standard
+and both call it when it exceeds q S and t(nu) W at once. S is the pooled noise over the true one, W Welch's standard
 error over the true one; both are built from three independent parts: the two rows' own sum of squares, the share of it
 that the first row has (which decides nu), and the other rows' sum of squares. The power is the integral over the three.
 
@@ -35,13 +35,13 @@ _SHARES = (np.arange(32) + 0.5) / 32
 def chance(
     effect: float, n: int, n0: int, *, alpha: float, q: float = 0.0, df: int = 0, share: float | None = None
 ) -> float:
-    """The probability that one difference is found, both keys together; its error is under .001.
+    """The probability that one difference is found by both tests; its error is under .001.
 
     effect   the true difference over the standard deviation of one run, >= 0 (the root of the mean of the two rows'
              variances, weighted by 1/n and 1/n0, where they differ)
     n, n0    seeds of the two rows, >= 2
     alpha    level of the own test
-    q, df    the band's quantile and the degrees of freedom of s; q = 0: the own test alone (a row set aside)
+    q, df    the band's quantile and the degrees of freedom of s; q = 0: the own test alone (an excluded row)
     share    of the difference's true variance, what the first row brings: n0 / (n + n0) for rows of equal noise
     """
     theta = n0 / (n + n0) if share is None else share
@@ -89,7 +89,7 @@ class Plan:
     family    how the table's contrasts are tied
     pooled    degrees of freedom of s for each seed after the first: G rows, or G - 1 when blocked
     alpha     level of the family
-    own_only  the contrast touches a row set aside: Welch alone at alpha / k
+    own_only  the contrast touches an excluded row: Welch alone at alpha / k
     share     as in `chance`
     """
 
@@ -137,7 +137,7 @@ def seeds_needed(
 
     The table has n_contrasts + 1 rows of equal noise and n seeds each. All that depends on n moves with it: the
     standard error, the degrees of freedom of s, (n_contrasts + 1)(n - 1) or blocked n_contrasts (n - 1), and the
-    quantiles of both keys.
+    quantiles of both tests.
     The power is that of one contrast, in its own direction, to the nearest percent.
 
     effect_in_s  the difference over s, the noise of one run; its sign is ignored

@@ -1,15 +1,14 @@
 """The scale on which a metric is judged, and how a difference on it is shown.
 
 A noise band needs noise of the same size in every row. Perplexities and accuracies do not have that, so they are judged
-as NLL and as log odds; everything else is judged as it is.
+on the log scale (a perplexity's logarithm is the NLL) and as log odds; everything else is judged as it is.
 """
 
 import math
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 Values = Mapping[str, Mapping[int, float]]
 """{row: {seed: value}} in the table's order; NaN marks a diverged seed."""
@@ -20,13 +19,19 @@ def percent(difference: float) -> float:
     return math.inf if difference >= 700 else 100 * math.expm1(difference)
 
 
-class Scale(Protocol):
-    """How one metric is judged."""
+CALLED_ITEMS = 2
+"""A difference of at most this many test items is never called."""
 
-    @property
-    def unit(self) -> str:
-        """What `difference` is measured in; empty for the metric's own unit."""
-        ...
+
+class Scale(Protocol):
+    """How one metric is judged.
+
+    unit    of a shown difference; empty for the metric's own unit
+    digits  of a shown difference, after the point
+    """
+
+    unit: ClassVar[str]
+    digits: ClassVar[int]
 
     def judged(self, raw: float) -> float:
         """A raw value on the judged scale; NaN and infinities (diverged runs) become NaN."""
@@ -44,6 +49,10 @@ class Scale(Protocol):
         """The least standard deviation that judged values can resolve: `floor` of `noise_pool`."""
         ...
 
+    def too_close(self, row: Sequence[float], reference: Sequence[float]) -> bool:
+        """Whether two rows' judged values differ by too little to be called, whatever their noise."""
+        ...
+
 
 @dataclass(frozen=True)
 class Identity:
@@ -53,7 +62,8 @@ class Identity:
     their band is 0.
     """
 
-    unit: str = ""
+    unit: ClassVar[str] = ""
+    digits: ClassVar[int] = 4
 
     def judged(self, raw: float) -> float:
         return raw if math.isfinite(raw) else math.nan
@@ -67,16 +77,20 @@ class Identity:
     def floor(self, values: Values) -> float:
         return 0.0
 
+    def too_close(self, row: Sequence[float], reference: Sequence[float]) -> bool:
+        return False
+
 
 @dataclass(frozen=True)
-class Perplexity:
-    """Judged as NLL = ln(ppl), shown as a change in percent."""
+class Log:
+    """A positive metric judged as its natural logarithm, shown as a change in percent; a perplexity's is the NLL."""
 
-    unit: str = "%"
+    unit: ClassVar[str] = "%"
+    digits: ClassVar[int] = 2
 
     def judged(self, raw: float) -> float:
         if raw <= 0:
-            raise ValueError(f"a perplexity is positive, got {raw}")
+            raise ValueError(f"on the log scale a value is positive, got {raw}")
         return math.log(raw) if math.isfinite(raw) else math.nan
 
     def raw(self, judged: float) -> float:
@@ -88,16 +102,20 @@ class Perplexity:
     def floor(self, values: Values) -> float:
         return 0.0
 
+    def too_close(self, row: Sequence[float], reference: Sequence[float]) -> bool:
+        return False
+
 
 @dataclass(frozen=True)
-class Accuracy:
+class Logit:
     """A share of `n_items` test items, judged as the empirical logit ln((c + .5) / (N - c + .5)), c = share * N.
 
     The half items keep 0 and N of N finite (Haldane 1956; Anscombe 1956).
     """
 
     n_items: int
-    unit: str = "log odds"
+    unit: ClassVar[str] = "log odds"
+    digits: ClassVar[int] = 4
 
     def __post_init__(self) -> None:
         if self.n_items < 1:
@@ -134,20 +152,12 @@ class Accuracy:
         count = self.items(median(finite))
         return (1 / (count + 0.5) + 1 / (self.n_items - count + 0.5)) / math.sqrt(12)
 
-
-def scale_of(metric: str, n_items: int | None = None) -> Scale:
-    """The scale of a metric by its name: `test/ppl` is a perplexity, `possessive/accuracy` an accuracy.
-
-    Raises ValueError for an accuracy without `n_items`, the number of test items behind it.
-    """
-    words = re.split(r"[/_.\-@]", metric.lower())
-    if "ppl" in words or "perplexity" in words:
-        return Perplexity()
-    if "accuracy" in words or "acc" in words:
-        if n_items is None:
-            raise ValueError(f"{metric!r} is an accuracy: n_items (how many test items) is needed to judge it")
-        return Accuracy(n_items)
-    return Identity()
+    def too_close(self, row: Sequence[float], reference: Sequence[float]) -> bool:
+        """Whether the rows' mean counts differ by at most CALLED_ITEMS items."""
+        if not (row and reference):
+            return False
+        counts = [math.fsum(map(self.items, values)) / len(values) for values in (row, reference)]
+        return abs(counts[0] - counts[1]) <= CALLED_ITEMS + 1e-6
 
 
 def judged_values(raw: Values, scale: Scale) -> dict[str, dict[int, float]]:

@@ -1,24 +1,31 @@
-"""The verdict: what a table says about each of its contrasts (rules 5 to 8 of the protocol).
+"""The verdict: what a table says about each of its contrasts (rules 3 to 8 of the protocol).
 
-A difference is called when two keys turn: it lies outside the band that holds for the whole family, and Welch's t on
-its own two rows agrees. The first key guards against many comparisons, the second against one noisy row, which moves
-the pooled s of every contrast but not the own variances of two others.
+A difference is called when two tests agree: it lies outside the band that holds for the whole family, and Welch's t on
+its own two rows is significant. The first guards against many comparisons, the second against one noisy row, which
+moves the pooled s of every contrast but not the own variances of two others.
+
+    half-width of the band = q s sqrt(1/n + 1/n0)
+
+s is the pooled noise of one run, q the quantile of the multivariate t at which all contrasts of a family hold together.
 """
 
 import math
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from lecture04.stats.band import Contrast, Design, Slices, families, family_band
+import numpy as np
+
+from lecture04.stats.design import Design, FamilyName, Slices, Tied, families
 from lecture04.stats.noise import Diverged, NoisePool, noise_pool
 from lecture04.stats.power import Plan, effect_found
-from lecture04.stats.scales import Accuracy, Values
+from lecture04.stats.scales import Identity, Scale, Values
 from lecture04.stats.simultaneous import Block, Family
+from lecture04.stats.welch import welch
 
 POWER = 0.8
-CALLED_ITEMS = 2
-"""A difference of at most this many test items is never called."""
 
 
 class Seeds(NamedTuple):
@@ -33,28 +40,54 @@ class Seeds(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Verdict(Contrast):
-    """A contrast with what may be said about it.
+class Verdict:
+    """One difference of a table, row - reference, on the judged scale, with what may be said about it.
 
-    verdict   the first that holds of
-              no verdict    the reference diverged, or one of the two rows has no seed yet
-              diverged m/n  m of the row's n seeds diverged (`diverged` has the interval of the share)
-              single run    one of the two rows has one seed: the band is a screen, no more
-              equivalent    the whole interval lies inside +-margin
-              better/worse  outside the band, and p_own < alpha
-              unconfirmed   outside the band, but the own test does not agree: add seeds
-              within noise  inside the band, or at most two test items apart; it never means "the same"
-    favour    of the `pairs` seeds that both rows ran, how many point the way `delta` does; 0 of 0 where a seed does not
-              mean the same thing in both rows
-    diverged  the row's own, with the exact 95 % interval of the share; None where no seed did
-    margin    the declared equivalence margin, judge's `delta`
-    alpha     of the family, already divided by the number of looks
-    sd, sd_reference  standard deviation of one run, on the judged scale: s, or for a contrast with a row set aside the
-              two rows' own
-    plan      the same contrast with other numbers of seeds; None where there is no band
+    The one type for a difference: tables, figures, the page, contrasts.csv and W&B all read it.
+
+    family       star; a path's step (against the row before) or total (against the start); grid
+    verdict      the first that holds of
+                 no verdict    the reference diverged, or one of the two rows has no seed yet
+                 diverged m/n  m of the row's n seeds diverged (`diverged` has the interval of the share)
+                 single run    one of the two rows has one seed: the band is a screen, no more
+                 equivalent    the whole interval lies inside +-margin
+                 better/worse  outside the band, and p_welch < alpha
+                 unconfirmed   outside the band, but Welch's test does not agree: add seeds
+                 within noise  inside the band, or at most two test items apart; it never means "the same"
+    delta        difference of the two means; NaN where either row diverged or has no seed
+    half_width   of the simultaneous band; NaN without degrees of freedom; Welch's own where `excluded` is not empty
+    s, df        the table's pooled noise of one run; NaN, 0 where no row has two seeds
+    q            the family's quantile, the same for all its contrasts
+    blocked      seed means were subtracted
+    excluded     which of the two rows are excluded from s for their high variance
+    n            seeds with a finite value, of row and of reference
+    p_adjusted   adjusted for the family: under alpha exactly where |delta| > half_width
+    p_welch      by Welch's t on the two rows alone; NaN where either has a single seed
+    favour       of the `pairs` seeds that both rows ran, how many point the way `delta` does; 0 of 0 where a seed does
+                 not mean the same thing in both rows
+    diverged     the row's own, with the exact 95 % interval of the share; None where no seed did
+    margin       the declared equivalence margin, judge's `delta`
+    alpha        of the family, already divided by the number of looks
+    sd, sd_reference  standard deviation of one run, on the judged scale: s, or for a contrast with an excluded row the
+                 two rows' own
+    plan         the same contrast with other numbers of seeds; None where there is no band
     """
 
+    row: str
+    reference: str
+    family: FamilyName
     verdict: str
+    delta: float
+    half_width: float
+    s: float
+    df: int
+    q: float
+    blocked: bool
+    excluded: tuple[str, ...]
+    n: int
+    n_reference: int
+    p_adjusted: float
+    p_welch: float
     favour: int
     pairs: int
     diverged: Diverged | None
@@ -63,6 +96,16 @@ class Verdict(Contrast):
     sd: float
     sd_reference: float
     plan: Plan | None = field(repr=False)
+
+    @property
+    def lower(self) -> float:
+        """The lower end of the interval, delta - half_width."""
+        return self.delta - self.half_width
+
+    @property
+    def upper(self) -> float:
+        """The upper end of the interval, delta + half_width."""
+        return self.delta + self.half_width
 
     @cached_property
     def seeds_needed(self) -> Seeds:
@@ -91,7 +134,7 @@ class Verdict(Contrast):
         v, v0 = self.sd**2 / self.n, self.sd_reference**2 / self.n_reference
         if v + v0 == 0:
             return 0.0 if min(self.n, self.n_reference) > 1 else math.inf
-        alpha, q, df = (self.alpha / self.plan.family.k, 0.0, 0) if self.set_aside else (self.alpha, self.q, self.df)
+        alpha, q, df = (self.alpha / self.plan.family.k, 0.0, 0) if self.excluded else (self.alpha, self.q, self.df)
         found = effect_found(POWER, self.n, self.n_reference, alpha=alpha, q=q, df=df, share=v / (v + v0))
         return found * math.sqrt((v + v0) / (1 / self.n + 1 / self.n_reference))
 
@@ -110,104 +153,190 @@ def judge(
     design: Design = "star",
     baseline: str | None = None,
     slices: Slices | None = None,
+    scale: Scale | None = None,
     lower_is_better: bool = True,
     matched: bool = True,
     alpha: float = 0.05,
     delta: float | None = None,
-    n_items: int | None = None,
     looks: int = 1,
 ) -> list[Verdict]:
     """One verdict a contrast, family after family, in the table's order.
 
-    values    {row: {seed: judged value}} (`judged_values`), NaN for a diverged seed
-    design, baseline, slices  as in `band`
+    values    {row: {seed: judged value}} in the table's order (`judged_values`), NaN for a diverged seed
+    design    star: every row against the baseline, one family. path: every row against the one before, one family; then
+              every row against the first, another. grid: a star in each slice, all one family.
+    baseline  a star's reference, the first row unless named; a path starts at its first row, a slice at its own
+    slices    a grid's {row: slice}, for every row
+    scale     on which the values are judged: sets the floor of s and the two-item rule; None: `Identity`
     matched   False where a seed does not mean the same thing in every row
     alpha     how often a table of equal rows may call anything; a path's steps and totals have alpha each
     delta     equivalence margin on the judged scale, > 0, declared before the runs (in nats, ln 1.01 for 1 % of a
               perplexity); None: nothing is called equivalent
-    n_items   test items of an accuracy (values are then empirical logits): sets the floor of s and the two-item rule
     looks     how often the seeds are judged, all looks together at alpha: each look has alpha / looks
 
-    Raises ValueError as `band` does, and for a delta that is not positive and finite, or looks < 1.
+    Raises ValueError as `families` does, for a delta that is not positive and finite, looks < 1, and alpha / looks
+    outside [1e-6, 1), below which the quadrature's own error shows.
     """
     if delta is not None and not 0 < delta < math.inf:
         raise ValueError(f"delta: expected a margin > 0, got {delta}")
     if looks < 1:
         raise ValueError(f"looks: expected at least 1, got {looks}")
+    if not 1e-6 <= alpha / looks < 1:
+        raise ValueError(f"alpha: expected 1e-6 <= alpha / looks < 1, got {alpha} / {looks}")
     ties = families(tuple(values), design=design, baseline=baseline, slices=slices)
-    scale = Accuracy(n_items) if n_items is not None else None
-    pool = noise_pool(values, floor=scale.floor(values) if scale else 0.0, matched=matched)
-    pooled = len(pool.centred) - len(pool.set_aside) - pool.blocked
-    verdicts: list[Verdict] = []
-    for name, tied in ties.items():
-        # Blocks of equal rows: their correlations do not depend on how many seeds that is.
-        blocks = (Block(block.kind, (1,) * len(block.n)) for tie in tied for block in tie.blocks(pool))
-        plan = Plan(Family(tuple(blocks)), pooled, alpha / looks)
-        for contrast in family_band(pool, tied, family=name, alpha=alpha / looks):
-            few = scale is not None and _items_apart(scale, values, contrast) <= CALLED_ITEMS + 1e-6
-            said = _verdict(contrast, pool, few=few, lower_is_better=lower_is_better, margin=delta, alpha=plan.alpha)
-            pairs, favour = _favour(values, contrast) if matched else (0, 0)
-            verdicts.append(_record(contrast, pool, plan, verdict=said, favour=favour, pairs=pairs, margin=delta))
-    return verdicts
+    scale = scale or Identity()
+    pool = noise_pool(values, floor=scale.floor(values), matched=matched)
+    return [
+        verdict
+        for name, tied in ties.items()
+        for verdict in _judge_family(
+            values,
+            pool,
+            tied,
+            family=name,
+            scale=scale,
+            alpha=alpha / looks,
+            margin=delta,
+            lower_is_better=lower_is_better,
+            matched=matched,
+        )
+    ]
 
 
-def _verdict(
-    c: Contrast, pool: NoisePool, *, few: bool, lower_is_better: bool, margin: float | None, alpha: float
+def _judge_family(
+    values: Values,
+    pool: NoisePool,
+    ties: Sequence[Tied],
+    *,
+    family: FamilyName,
+    scale: Scale,
+    alpha: float,
+    margin: float | None,
+    lower_is_better: bool,
+    matched: bool,
+) -> list[Verdict]:
+    """The verdicts of one family, which may be tied in several places (a grid: one star a slice).
+
+    k, the size of the family, counts the contrasts that have an estimate, those with an excluded row included. A
+    contrast that touches an excluded row gets the Welch interval at alpha / k, since s does not describe it.
+    """
+    blocks = [block for tie in ties for block in tie.blocks(pool)]
+    joint = Family(tuple(blocks))
+    q = joint.quantile(alpha, pool.df)
+    # Rows of equally many seeds: their correlations do not depend on how many that is.
+    equal = Family(tuple(Block(block.kind, (1,) * len(block.n)) for block in blocks))
+    plan = Plan(equal, len(pool.centred) - len(pool.excluded) - pool.blocked, alpha)
+    found: list[Verdict] = []
+    for row, reference in (pair for tie in ties for pair in tie.pairs()):
+        excluded = tuple(name for name in pool.excluded if name in (row, reference))
+        delta, half_width, p_adjusted, p_welch = _interval(pool, row, reference, excluded, joint, q=q, alpha=alpha)
+        pairs, favour = _favour(values, row, reference, delta) if matched else (0, 0)
+        sd, sd_reference, own_plan = _one_run(pool, plan, row, reference, excluded)
+        found.append(
+            Verdict(
+                row=row,
+                reference=reference,
+                family=family,
+                verdict=_word(
+                    pool,
+                    row,
+                    reference,
+                    delta=delta,
+                    half_width=half_width,
+                    margin=margin,
+                    too_close=scale.too_close(list(values[row].values()), list(values[reference].values())),
+                    confirmed=p_welch < alpha,
+                    lower_is_better=lower_is_better,
+                ),
+                delta=delta,
+                half_width=half_width,
+                s=pool.s,
+                df=pool.df,
+                q=q,
+                blocked=pool.blocked,
+                excluded=excluded,
+                n=pool.n[row],
+                n_reference=pool.n[reference],
+                p_adjusted=p_adjusted,
+                p_welch=p_welch,
+                favour=favour,
+                pairs=pairs,
+                diverged=pool.diverged.get(row),
+                margin=margin,
+                alpha=alpha,
+                sd=sd,
+                sd_reference=sd_reference,
+                plan=None if math.isnan(half_width) else own_plan,
+            )
+        )
+    return found
+
+
+def _interval(
+    pool: NoisePool, row: str, reference: str, excluded: tuple[str, ...], joint: Family, *, q: float, alpha: float
+) -> tuple[float, float, float, float]:
+    """(delta, half-width of its band, family-adjusted p, Welch p) of row - reference."""
+    delta = pool.mean[row] - pool.mean[reference]
+    # Means of equal values over unequal numbers of seeds differ in their last bits, which a band of 0 would not cover.
+    if abs(delta) <= 16 * sys.float_info.epsilon * abs(pool.mean[reference]):
+        delta = 0.0
+    if math.isnan(delta):
+        return delta, math.nan, math.nan, math.nan
+    own = welch(pool, row, reference)
+    p_welch = own.p(delta)
+    if excluded:
+        return delta, own.half_width(alpha / joint.k), float(np.minimum(joint.k * p_welch, 1.0)), p_welch
+    if not pool.df:
+        return delta, math.nan, math.nan, p_welch
+    se = pool.s * math.sqrt(1 / pool.n[row] + 1 / pool.n[reference])
+    return delta, q * se, 1 - joint.cdf(delta / se, pool.df) if se else float(delta == 0), p_welch
+
+
+def _word(
+    pool: NoisePool,
+    row: str,
+    reference: str,
+    *,
+    delta: float,
+    half_width: float,
+    margin: float | None,
+    too_close: bool,
+    confirmed: bool,
+    lower_is_better: bool,
 ) -> str:
     """Rule 5, in its order. A reference that diverged comes first: without it nothing is compared."""
-    if c.reference in pool.diverged:
+    if reference in pool.diverged:
         return "no verdict"
-    if c.row in pool.diverged:
-        return f"diverged {pool.diverged[c.row].m}/{pool.diverged[c.row].n}"
-    if not (c.n and c.n_reference):
+    if row in pool.diverged:
+        return f"diverged {pool.diverged[row].m}/{pool.diverged[row].n}"
+    if not (pool.n[row] and pool.n[reference]):
         return "no verdict"
-    if min(c.n, c.n_reference) == 1:
+    if min(pool.n[row], pool.n[reference]) == 1:
         return "single run"
-    if margin is not None and -margin < c.lower and c.upper < margin:
+    if margin is not None and -margin < delta - half_width and delta + half_width < margin:
         return "equivalent"
-    if few or abs(c.delta) <= c.half_width:
+    if too_close or abs(delta) <= half_width:
         return "within noise"
-    if not c.p_own < alpha:  # never so with a row set aside: its band is Welch's own, at alpha / k
+    if not confirmed:  # never so with an excluded row: its band is Welch's own, at alpha / k
         return "unconfirmed"
-    return "better" if (c.delta < 0) == lower_is_better else "worse"
+    return "better" if (delta < 0) == lower_is_better else "worse"
 
 
-def _items_apart(scale: Accuracy, values: Values, c: Contrast) -> float:
-    """By how many test items the rows' mean counts differ; NaN where either has none."""
-    means = [
-        math.fsum(map(scale.items, values[name].values())) / len(values[name]) if values[name] else math.nan
-        for name in (c.row, c.reference)
-    ]
-    return abs(means[0] - means[1])
-
-
-def _favour(values: Values, c: Contrast) -> tuple[int, int]:
-    """Seeds that both rows ran, and how many of them point the way the means do."""
-    if math.isnan(c.delta):
+def _favour(values: Values, row: str, reference: str, delta: float) -> tuple[int, int]:
+    """How many seeds both rows ran, and how many of them point the way the means do."""
+    if math.isnan(delta):
         return 0, 0
-    row, reference = values[c.row], values[c.reference]
-    both = row.keys() & reference.keys()
-    return len(both), sum((row[seed] - reference[seed]) * c.delta > 0 for seed in both)
+    both = values[row].keys() & values[reference].keys()
+    return len(both), sum((values[row][seed] - values[reference][seed]) * delta > 0 for seed in both)
 
 
-def _record(
-    c: Contrast, pool: NoisePool, plan: Plan, *, verdict: str, favour: int, pairs: int, margin: float | None
-) -> Verdict:
-    sd, sd0 = pool.s, pool.s
-    known = plan
-    if c.set_aside:
-        sd, sd0 = (math.sqrt(pool.variance.get(name, math.nan)) for name in (c.row, c.reference))
-        if c.n > 1 < c.n_reference:
-            known = Plan(plan.family, plan.pooled, plan.alpha, own_only=True, share=sd**2 / (sd**2 + sd0**2))
-    return Verdict(
-        **vars(c),
-        verdict=verdict,
-        favour=favour,
-        pairs=pairs,
-        diverged=pool.diverged.get(c.row),
-        margin=margin,
-        alpha=plan.alpha,
-        sd=sd,
-        sd_reference=sd0,
-        plan=None if math.isnan(c.half_width) else known,
-    )
+def _one_run(
+    pool: NoisePool, plan: Plan, row: str, reference: str, excluded: tuple[str, ...]
+) -> tuple[float, float, Plan]:
+    """The standard deviation of one run of either row, and the plan that goes with them."""
+    if not excluded:
+        return pool.s, pool.s, plan
+    sd, sd0 = (math.sqrt(pool.variance.get(name, math.nan)) for name in (row, reference))
+    if min(pool.n[row], pool.n[reference]) > 1:
+        plan = Plan(plan.family, plan.pooled, plan.alpha, own_only=True, share=sd**2 / (sd**2 + sd0**2))
+    return sd, sd0, plan

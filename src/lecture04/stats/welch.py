@@ -33,7 +33,7 @@ def welch(pool: NoisePool, row: str, reference: str) -> Welch:
     """The contrast row - reference by its own rows' variances, seed-centred when the pool is blocked.
 
     Blocked, a row left in the pool has G / (G - 1) times the variance of its centred values, because the row is part of
-    the seed means; a row set aside is not part of them, and its variance stays as it is.
+    the seed means; an excluded row is not part of them, and its variance stays as it is.
     """
     n, n0 = pool.n[row], pool.n[reference]
     if n < 2 or n0 < 2 or row not in pool.variance or reference not in pool.variance:

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from hydra.core.override_parser.types import Override
 
@@ -14,7 +15,7 @@ from lecture04.records.tracker import ModeProbe
 from lecture04.sweep import rows as rowing
 from lecture04.sweep.launch import Launcher, launch, missing
 from lecture04.sweep.live import live
-from lecture04.sweep.plan import Job, Plan, make_plan, print_plan
+from lecture04.sweep.plan import Job, Plan, make_plan
 
 
 def plan(
@@ -35,6 +36,8 @@ def plan(
 
 def show(plan: Plan, launcher_config: Mapping[str, object]) -> None:
     """Print the plan, with the time that this launcher's workers would take."""
+    from lecture04.sweep.show_plan import print_plan
+
     n_jobs = launcher_config.get("n_jobs", 1)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     print_plan(plan, n_jobs if isinstance(n_jobs, int) and n_jobs > 0 else cores)
@@ -77,9 +80,9 @@ def _report(plan: Plan, command: str, *, is_new: bool) -> None:
         from lecture04.report.environment import environment
 
         before = {} if is_new else read_json(plan.folder / "sweep.json") or {}
-        manifest = plan.manifest(command) | {"environment": before.get("environment") or environment()}
+        manifest = replace(plan.manifest(command), environment=before.get("environment") or environment())
         plan.folder.mkdir(parents=True, exist_ok=True)
-        write_whole(plan.folder / "sweep.json", json.dumps(manifest, indent=1) + "\n")
+        write_whole(plan.folder / "sweep.json", json.dumps(manifest.to_json(), indent=1) + "\n")
         print(write(plan.folder))
 
 

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Iterator
+from functools import partial
 
 from lecture04.report.comparison import DECIDED, Judged, judge_primary
 from lecture04.report.model import Cell, Column, Note, Table
 from lecture04.report.results import gather
-from lecture04.report.table import difference_cell, seeds_text
+from lecture04.report.table import difference_cell, seeds_for_margin_cell, seeds_needed_cell, seeds_text, verdict_cell
 from lecture04.stats import Verdict
-from lecture04.stats.band import families
+from lecture04.stats.design import families
 from lecture04.stats.noise import MIN_BLOCKED_DF
 from lecture04.stats.power import effect_found
 from lecture04.stats.simultaneous import Block, Family
@@ -19,7 +20,7 @@ MORE_SEEDS = (5, 10)
 """Numbers of seeds that the planned one is set beside."""
 
 
-def outlook(plan: Plan) -> list[Table]:
+def forecast(plan: Plan) -> list[Table]:
     """What the planned seeds can find and, where runs are there, the seeds that undecided differences need."""
     if not smallest_effects(plan, len(plan.seeds)):
         return []  # nothing is compared
@@ -50,15 +51,21 @@ def _reach(plan: Plan, judged: Judged) -> Table:
     """The smallest effect by the number of seeds: the planned one, and more."""
     planned = len(plan.seeds)
     sure = next((v for v in judged.verdicts if not math.isnan(v.s)), None)
-    rows: list[list[Cell]] = []
-    for n in (planned, *(n for n in MORE_SEEDS if n > planned)):
-        effects = smallest_effects(plan, n)
-        label = f"{n} (planned)" if n == planned else str(n)
-        rows.append([Cell(label, n), *(_effect(judged, effect, sure) for effect in effects.values())])
-    names = list(smallest_effects(plan, planned))
-    headings = [f"smallest effect of a {name}" if len(names) > 1 else "smallest effect" for name in names]
-    columns = [Column("seeds a row", "row"), *map(Column, headings)]
-    return Table("What the seeds can find", columns, rows, list(_reach_notes(plan, judged, sure)))
+    numbers = (planned, *(n for n in MORE_SEEDS if n > planned))
+    effects = {n: smallest_effects(plan, n) for n in numbers}
+
+    def seeds(n: int) -> Cell:
+        return Cell(f"{n} (planned)" if n == planned else str(n), n)
+
+    def effect(family: str, n: int) -> Cell:
+        return _effect(judged, effects[n][family], sure)
+
+    families = list(effects[planned])
+    columns = [Column("seeds a row", seeds, "row")]
+    for family in families:
+        heading = f"smallest effect of a {family}" if len(families) > 1 else "smallest effect"
+        columns.append(Column(heading, partial(effect, family), of=family))
+    return Table.of("What the seeds can find", columns, numbers, list(_reach_notes(plan, judged, sure)))
 
 
 def _effect(judged: Judged, effect: float, sure: Verdict | None) -> Cell:
@@ -85,21 +92,25 @@ def _reach_notes(plan: Plan, judged: Judged, sure: Verdict | None) -> Iterator[N
 
 def _needs(judged: Judged) -> Iterator[Table]:
     """The contrasts that are not decided, with the seeds that they need."""
-    open_ones = [v for v in judged.verdicts if v.plan is not None and v.verdict not in DECIDED]
-    if not open_ones:
+    undecided = [v for v in judged.verdicts if v.plan is not None and v.verdict not in DECIDED]
+    if not undecided:
         return
-    margin = open_ones[0].margin is not None
-    columns = [
-        Column("row", "row"),
-        Column("against", "verdict"),  # words, from the left
-        Column(f"difference, {judged.unit}" if judged.unit else "difference", "difference", block="verdict"),
-        Column("verdict", "verdict", block="verdict"),
-        Column("seeds there"),
-        *([Column("seeds for margin", "margin_seeds", block="seeds")] if margin else []),
-        Column("seeds needed", "seeds_needed", block="seeds"),
-        Column("more seeds", block="seeds"),
+    margin = undecided[0].margin
+    columns: list[Column[Verdict]] = [
+        Column("row", lambda v: Cell(v.row), "row"),
+        Column("against", lambda v: Cell(v.reference), "words"),
+        Column(
+            f"difference, {judged.unit}" if judged.unit else "difference",
+            partial(difference_cell, judged),
+            "difference",
+            block="verdict",
+        ),
+        Column("verdict", partial(verdict_cell, judged), "verdict", block="verdict"),
+        Column("seeds there", lambda v: Cell(str(_there(v)), _there(v))),
+        Column("seeds for margin", partial(seeds_for_margin_cell, judged), "margin_seeds", block="seeds"),
+        Column("seeds needed", partial(seeds_needed_cell, judged), "seeds_needed", block="seeds"),
+        Column("more seeds", _more, block="seeds"),
     ]
-    rows = [[*_open(judged, v, margin=margin)] for v in open_ones]
     notes = [
         Note(
             "seeds needed",
@@ -108,28 +119,19 @@ def _needs(judged: Judged) -> Iterator[Table]:
         ),
         Note("more seeds", "how many that is beyond those that are there. Say how many there will be before you look"),
     ]
-    if margin:
-        notes.insert(
-            0,
-            Note(
-                "seeds for margin",
-                f"the same for a true difference of {judged.amount(open_ones[0].margin or 0)}: trust this first",
-            ),
-        )
-    yield Table("Not decided yet", columns, rows, notes)
+    if margin is None:
+        columns = [column for column in columns if column.kind != "margin_seeds"]
+    else:
+        text = f"the same for a true difference of {judged.amount(margin)}: trust this first"
+        notes.insert(0, Note("seeds for margin", text))
+    yield Table.of("Not decided yet", columns, undecided, notes)
 
 
-def _open(judged: Judged, v: Verdict, *, margin: bool) -> Iterator[Cell]:
-    there = min(v.n, v.n_reference)
-    needed, least, most = v.seeds_needed
-    yield Cell(v.row)
-    yield Cell(v.reference)
-    yield difference_cell(judged, v)
-    yield Cell(v.verdict, verdict=v)
-    yield Cell(str(there), there)
-    if margin:
-        yield Cell(seeds_text(v.seeds_for_margin), v.seeds_for_margin, v)
-    yield Cell(f"{seeds_text(needed)} ({seeds_text(least)} to {seeds_text(most)})", needed, v)
-    # What is not decided takes one more at least, even where so many would mostly do.
-    more = max((v.seeds_for_margin if margin else needed) - there, 1)
-    yield Cell(seeds_text(more), more, v)
+def _there(v: Verdict) -> int:
+    return min(v.n, v.n_reference)
+
+
+def _more(v: Verdict) -> Cell:
+    """What is not decided takes one more seed at least, even where so many would mostly do."""
+    more = max((v.seeds_needed.n if v.margin is None else v.seeds_for_margin) - _there(v), 1)
+    return Cell(seeds_text(more), more, v)

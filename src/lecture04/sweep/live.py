@@ -71,7 +71,7 @@ class Board:
         from rich.table import Table
         from rich.text import Text
 
-        table = Table(METRICS[self.shown].heading)
+        table = Table(METRICS[self.shown].label)
         table.add_column("mean (n)", justify="right", min_width=9)
         for seed in self.plan.seeds:
             table.add_column(f"seed {seed}", justify="right", min_width=8)

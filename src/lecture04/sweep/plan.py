@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
@@ -13,16 +12,14 @@ from lecture04.config import Design, Request, Run, Session, Table
 from lecture04.config import sizes as counts
 from lecture04.config.messages import UserError, explain, nearest
 from lecture04.config.overrides import source_line
-from lecture04.config.resolve import MISMATCH_WARNING
 from lecture04.config.validate import bound_errors
 from lecture04.records.identity import evaluation_key, identity
-from lecture04.records.metrics import METRICS
+from lecture04.records.metrics import METRICS, canonical
 from lecture04.records.record import Record, Status, find, is_other_code
+from lecture04.report.columns import is_known, known
+from lecture04.report.manifest import Manifest, ManifestRow
 from lecture04.sweep.rows import Row
 from lecture04.training.start import source_lines, source_run
-
-if TYPE_CHECKING:
-    from lecture04.report.model import Table
 
 Compose = Callable[[Sequence[str]], Request]
 
@@ -103,36 +100,44 @@ class Plan:
 
     def of_row(self, name: str) -> list[Job]:
         """A row's jobs, in the order of the seeds."""
-        return [job for job in self.jobs if job.row == name]
+        return self._by_row.get(name, [])
 
-    def manifest(self, command: str) -> dict[str, Any]:
+    @cached_property
+    def _by_row(self) -> dict[str, list[Job]]:
+        found: dict[str, list[Job]] = {}
+        for job in self.jobs:
+            found.setdefault(job.row, []).append(job)
+        return found
+
+    def manifest(self, command: str) -> Manifest:
         """What the report needs to know: the table's design, and where each row's runs lie."""
-        rows = {
-            row.name: {
-                **({"slice": row.slice} if self.sweep.design is Design.grid else {}),
-                "evaluation": self.of_row(row.name)[0].key,
-                "overrides": list(row.overrides),
-                "mismatch": self.of_row(row.name)[0].request.mismatch,
-                "runs": {str(job.seed): job.record.folder.name for job in self.of_row(row.name)},
-                "other_code": [job.seed for job in self.of_row(row.name) if is_other_code(job.record, job.request.run)],
-            }
-            for row in self.rows
-        }
-        return {
-            "name": self.name,
-            "title": self.title,
-            "design": self.sweep.design.name,
-            "primary": self.sweep.primary,
-            "columns": self.sweep.columns,
-            "delta": self.sweep.delta,
-            "looks": self.sweep.looks,
-            "command": command,
-            "rows": rows,
-        }
+        return Manifest(
+            name=self.name,
+            title=self.title,
+            design=self.sweep.design.name,
+            primary=self.sweep.primary,
+            columns=tuple(self.sweep.columns),
+            delta=self.sweep.delta,
+            looks=self.sweep.looks,
+            command=command,
+            rows={row.name: self._manifest_row(row) for row in self.rows},
+        )
+
+    def _manifest_row(self, row: Row) -> ManifestRow:
+        jobs = self.of_row(row.name)
+        return ManifestRow(
+            evaluation=jobs[0].key,
+            mismatch=jobs[0].request.mismatch,
+            runs={job.seed: job.record.folder.name for job in jobs},
+            other_code=tuple(job.seed for job in jobs if is_other_code(job.record, job.request.run)),
+            overrides=row.overrides,
+            slice=row.slice if self.sweep.design is Design.grid else None,
+        )
 
 
 def make_plan(name: str, title: str, sweep: Table, rows: Sequence[Row], seeds: Sequence[int], compose: Compose) -> Plan:
     """Compose each row once, check all, and lay out the jobs. Raises UserError with every row's errors."""
+    sweep = replace(sweep, primary=canonical(sweep.primary), columns=list(map(canonical, sweep.columns)))
     errors = [*bound_errors(sweep, "sweep."), *_metric_errors(sweep)]
     if not seeds:
         errors.append(f"sweep.seeds: sweeps={sweep.name} has none.")
@@ -166,16 +171,18 @@ def _job(row: Row, seed: int, request: Request) -> Job:
 
 
 def _metric_errors(sweep: Table) -> list[str]:
-    fields = [("sweep.primary", sweep.primary), *(("sweep.columns", name) for name in sweep.columns)]
     errors = [
-        f"{field}={name}: nothing measures this." + nearest(name, METRICS)
-        for field, name in fields
-        if name not in METRICS
+        f"sweep.columns={name}: nothing measures this." + nearest(name, known())
+        for name in sweep.columns
+        if not is_known(name)
     ]
-    if sweep.primary in METRICS and not METRICS[sweep.primary].judged:
+    primary = sweep.primary
+    if primary not in METRICS:
+        errors.insert(0, f"sweep.primary={primary}: nothing measures this." + nearest(primary, METRICS))
+    elif not METRICS[primary].noisy:
         errors.append(
-            f"sweep.primary={sweep.primary}: seeds do not move it, so there is nothing to judge."
-            + nearest("", [name for name, metric in METRICS.items() if metric.judged])
+            f"sweep.primary={primary}: seeds do not move it, so there is nothing to judge."
+            + nearest("", [name for name, metric in METRICS.items() if metric.noisy])
         )
     return errors
 
@@ -183,75 +190,6 @@ def _metric_errors(sweep: Table) -> list[str]:
 def work(run: Run) -> float:
     """How much there is to compute, for comparing runs: documents seen times FLOPs a token."""
     return run.trainer.steps * run.trainer.batch_size * counts.flops_per_token(run)
-
-
-def seconds_per_work(outputs: Path) -> float | None:
-    """Wall time per unit of `work` of the runs that are there, whoever asked for them; None where there are none."""
-    seconds = done = 0.0
-    for folder in (outputs / "runs").glob("*"):
-        m = Record(folder).summary().get("metrics", {})
-        if m.get("wall_seconds"):
-            seconds, done = seconds + m["wall_seconds"], done + m["documents"] * m["flops_per_token"]
-    return seconds / done if done else None
-
-
-def print_plan(plan: Plan, n_workers: int) -> None:
-    """What the sweep would do: rows, sizes, what is there already and the time the rest would take. Starts nothing.
-
-    Below it, what the planned seeds can find, and how many more a table needs whose runs are there.
-    """
-    from lecture04.report.text import terminal, wants_colour
-    from lecture04.sweep.forecast import outlook
-
-    print(terminal([_plan_table(plan)], colour=wants_colour()), end="\n\n")
-    rate = seconds_per_work(plan.outputs)
-    to_train = [job for job in plan.jobs if job in plan.runs and not job.record.status().is_result]
-    own = {job.record.folder for job in plan.jobs}
-    sources = [run for run in plan.runs if run.record.folder not in own and not run.record.status().is_result]
-    waiting = sum(work(run.request.run) for run in [*to_train, *sources])
-    print(f"seeds {', '.join(map(str, plan.seeds))}; {len(plan.jobs)} runs, {len(to_train)} to train, nothing started")
-    if sources:
-        print(f"before them {len(sources)} runs that these start from")
-    if any(is_other_code(job.record, job.request.run) for job in plan.jobs):
-        print("* a run of other code (runs.reuse=config)")
-    if to_train and rate:
-        print(f"about {waiting * rate / n_workers / 60:.1f} minutes on {n_workers} workers, by the runs that are there")
-    elif to_train:
-        print("no time can be given before the first run is there")
-    print(f"the table will lie in {plan.folder}")
-    if tables := outlook(plan):
-        print("\n" + terminal(tables, colour=wants_colour()))
-
-
-def _plan_table(plan: Plan) -> "Table":
-    """The rows with their sizes and their runs, as the terminal folds it."""
-    from lecture04.report.model import Table
-
-    headings = ["row", "d_ff", "mismatch", "parameters", "there", "to train", "kFLOP/token", "KV/token"]
-    lines = list[list[str]]()
-    for row in plan.rows:
-        jobs = plan.of_row(row.name)
-        run, missing = jobs[0].request.run, [job for job in jobs if not job.record.status().is_result]
-        there = [
-            f"{job.seed}*" if is_other_code(job.record, job.request.run) else str(job.seed)
-            for job in jobs
-            if job not in missing
-        ]
-        off = jobs[0].request.mismatch
-        lines.append(
-            [
-                row.name,
-                str(run.ffn.d_ff),
-                f"{off:+.2%}" + (" (!)" if abs(off) > MISMATCH_WARNING else ""),
-                f"{counts.params(run):,}",
-                " ".join(there) or "-",
-                # A row that tests the same runs in another way trains nothing itself.
-                " ".join(str(job.seed) for job in missing if job in plan.runs) or "-",
-                f"{counts.flops_per_token(run) / 1e3:,.0f}",
-                str(counts.kv_per_token(run)),
-            ]
-        )
-    return Table.of_text(plan.title, headings, lines)
 
 
 def status_of(job: Job) -> Status:

@@ -16,10 +16,9 @@ from hydra.errors import HydraException
 from lecture04.config import Design, Table
 from lecture04.config.messages import UserError, explain
 from lecture04.config.overrides import complaint, family_of
+from lecture04.config.schema import SESSION
 
 IsGroup = Callable[[str], bool]
-# Where runs lie and are watched: no table is another one for it.
-NOT_OF_THE_TABLE = ("logger", "paths", "runs")
 Lines = dict[str, str]  # key -> the override as it was typed
 
 
@@ -62,7 +61,7 @@ def asked(overrides: Sequence[Override]) -> Asked:
 
 
 def _settings(lines: Iterable[str]) -> list[str]:
-    return [line for line in lines if family_of(line) not in NOT_OF_THE_TABLE]
+    return [line for line in lines if family_of(line) not in SESSION]
 
 
 def _values(override: Override) -> tuple[str, ...]:
@@ -94,7 +93,7 @@ def _seeds(texts: tuple[str, ...]) -> tuple[int, ...]:
 def plain_rows(ask: Asked, is_group: IsGroup) -> list[Row]:
     """The rows of a multirun without a sweep file: every combination of the swept choices, the first the baseline."""
     if not ask.axes:
-        chosen = [line.partition("=")[2] for key, line in ask.fixed.items() if is_group(key)]
+        chosen = [line.partition("=")[2] for key, line in ask.fixed.items() if is_group(key) and key not in SESSION]
         return [Row(", ".join(chosen) or "standard", tuple(ask.fixed.values()))]
     choices = [
         [(value if is_group(key) else f"{key}={value}", f"{key}={value}") for value in values]

@@ -10,8 +10,8 @@ import torch
 from lecture04.config import Request, sizes
 from lecture04.data import types as data
 from lecture04.data.types import Corpus
-from lecture04.records import metrics as measured
 from lecture04.records.identity import evaluation_key
+from lecture04.records.metrics import MEASURES
 from lecture04.records.record import Record, Status
 from lecture04.records.tracker import Tracker, tracker
 from lecture04.training import checkpoint, memory
@@ -42,7 +42,7 @@ def run(request: Request, record: Record, *, command: str, progress: Progress) -
             log.info("Nothing to do: the run is there, %s.", record.folder)
             return
         try:
-            corpus, extra = data.load(wanted, session.outputs), measured.measures()
+            corpus, extra = data.load(wanted, session.outputs), tuple(MEASURES.values())
             kept = checkpoint.load_sound(wanted, record.folder) if record.status().is_result else None
             if kept:
                 found = evaluate(kept, corpus, wanted, evaluation, extra)

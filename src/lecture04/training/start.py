@@ -53,7 +53,7 @@ def _run(settings: Any, lines: list[str], compose: Compose) -> Source:
         )
     if own := [line for line in lines if family_of(line) in ("seed", *INHERITED)]:
         raise UserError(f"init.source: {own[0]} cannot stand there; the run's own holds for its source too.")
-    same = {family: getattr(settings, family) for family in INHERITED}
+    same = {name: getattr(settings, name) for name in INHERITED}
     with _said_of("init.source"):
         asked = replace(compose(lines), seed=settings.seed, **same)
         return Source(resolve_for_training(asked, finder(compose)).run)

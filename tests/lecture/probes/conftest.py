@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 from hydra import compose, initialize_config_dir
 
-from lecture04.cli import train as cli
 from lecture04.config import registry
 from lecture04.lecture.probes import command
 

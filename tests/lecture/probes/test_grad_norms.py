@@ -3,9 +3,9 @@
 import pandas as pd
 import pytest
 import torch
+from lecture04.data.batches import training_batches
 from scipy import stats
 
-from lecture04.data.batches import training_batches
 from lecture04.lecture.probes import grad_norms
 from lecture04.nn.init import build
 from lecture04.training.loop import batch_loss

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from lecture04.cli import train as cli
 from lecture04.lecture.probes import sparsity
 from lecture04.lecture.probes.common import trained
 from lecture04.lecture.probes.finished import of_table

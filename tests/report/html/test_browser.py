@@ -12,7 +12,7 @@ import pytest
 
 from lecture04.report.html import write, write_index
 from lecture04.report.results import collect
-from lecture04.stats import judge, judged_values, scale_of
+from lecture04.stats import Log, judge, judged_values
 
 WIDE, PHONE = (1280, 900), (390, 800)
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -118,7 +118,7 @@ def test_choosing_a_baseline_shows_the_protocols_verdicts_against_it(visit, page
     for number in (1, 3, 4, 0):
         page.select_option("#baseline", str(number))
         drawn(page)
-        scale = scale_of("test/ppl")
+        scale = Log()
         values = judged_values(results.values("test/ppl"), scale)
         expected = {v.row: v for v in judge(values, baseline=results.rows[number], delta=0.03)}
         shown, differences = dict(words(page)), dict(words(page, "difference:star"))

@@ -14,7 +14,7 @@ import pytest
 
 from lecture04.report.html import write, write_index
 from lecture04.report.html.page import MOST_BYTES
-from lecture04.report.html.rows import differing, flat, rows, shared
+from lecture04.report.html.rows import differing, flat, row_details, shared
 from lecture04.report.results import collect
 
 EVIL = "<script>document.title"
@@ -118,7 +118,7 @@ def test_the_table_can_be_read_without_the_script(parsed):
 
 
 def test_each_row_has_its_settings_where_they_differ(star, compose):
-    found = rows(collect(star))
+    found = row_details(collect(star))
     assert differing(found) == ["ffn", "norm", "optim.lr"]
     by_name = {row.name: row for row in found}
     evil = next(row for name, row in by_name.items() if name.startswith(EVIL))
@@ -144,7 +144,7 @@ def test_a_parts_name_stands_under_its_family():
 
 
 def test_a_rows_command_asks_for_its_own_settings(star):
-    evil = next(row for row in rows(collect(star)) if row.name.startswith(EVIL))
+    evil = next(row for row in row_details(collect(star)) if row.name.startswith(EVIL))
     assert evil.command == "python train.py norm=rmsnorm optim.lr=0.01 seed=0,1,2 -m"
 
 

@@ -7,9 +7,9 @@ from collections import Counter
 import pytest
 
 from lecture04.report.figures.style import kind
-from lecture04.report.html.views import MOST_CONTRASTS, Remembered, choices, combinations, views
+from lecture04.report.html.views import MOST_CONTRASTS, choices, combinations, views
 from lecture04.report.results import collect
-from lecture04.stats import judge, judged_values, scale_of
+from lecture04.stats import Identity, Log, Logit, judge, judged_values
 
 
 def column(view, name):
@@ -21,16 +21,15 @@ def column(view, name):
 def independent(results, metric, baseline, **settings):
     """The verdicts on a metric, from its raw values and `judge` alone."""
     accuracy = metric.endswith("accuracy")
-    scale = scale_of(metric, 500 if accuracy else None)
+    scale = Logit(500) if accuracy else Log() if metric.endswith("ppl") else Identity()
     values = judged_values(results.values(metric), scale)
-    n_items = 500 if accuracy else None
-    return scale, judge(values, baseline=baseline, lower_is_better=not accuracy, n_items=n_items, **settings)
+    return scale, judge(values, baseline=baseline, lower_is_better=not accuracy, scale=scale, **settings)
 
 
 def test_every_choice_of_a_star_is_judged_by_the_protocol(star):
     results = collect(star)
-    shown = views(Remembered.of(results))
-    metrics = ["test/ppl", "possessive/accuracy", "train/nll"]
+    shown = views(results)
+    metrics = ["test/ppl", "pronouns/accuracy", "train/nll"]
     assert shown.keys() == {f"{metric}|{i}" for metric in metrics for i in range(len(results.rows))}
     for metric in metrics:
         for number, baseline in enumerate(results.rows):
@@ -52,7 +51,7 @@ def test_every_choice_of_a_star_is_judged_by_the_protocol(star):
 
 def test_what_the_forest_draws_is_the_verdicts_interval(star):
     results = collect(star)
-    view = views(Remembered.of(results))["test/ppl|1"]
+    view = views(results)["test/ppl|1"]
     scale, verdicts = independent(results, "test/ppl", results.rows[1], delta=0.03)
     assert view["margins"] == pytest.approx([scale.difference(-0.03), scale.difference(0.03)], rel=1e-4)
     for v, (row, reference, value, low, high, noise_low, noise_high, said) in zip(
@@ -67,7 +66,7 @@ def test_what_the_forest_draws_is_the_verdicts_interval(star):
 
 
 def test_the_views_differ_between_baselines(star):
-    shown = views(Remembered.of(collect(star)))
+    shown = views(collect(star))
     assert column(shown["test/ppl|0"], "verdict:star")[1] == "better"
     assert column(shown["test/ppl|1"], "verdict:star")[0] == "worse"
 
@@ -77,25 +76,15 @@ def test_a_path_and_a_grid_have_their_own_baselines(path, grid):
         results = collect(folder)
         metrics, baselines = choices(results)
         assert baselines == results.rows[:1]
-        shown = views(Remembered.of(results))
+        shown = views(results)
         assert shown.keys() == {f"{metric}|0" for metric in metrics}
-        design = results.manifest["design"]
+        design = results.manifest.design
         _, verdicts = independent(results, "test/ppl", None, design=design, slices=results.slices)
         for family in families:
             said = column(shown["test/ppl|0"], f"verdict:{family}")
             of_family = {v.row: v.verdict for v in verdicts if v.family == family}
             assert of_family
             assert all(said[results.rows.index(row)] == word for row, word in of_family.items())
-
-
-def test_looking_metrics_up_once_changes_nothing(star):
-    results = collect(star)
-    remembered = Remembered.of(results)
-    for metric in {"nothing", *results.runs.metric} - {""}:
-        for row, seeds in results.values(metric).items():
-            assert remembered.values(metric)[row] == pytest.approx(seeds, nan_ok=True)
-    for row in results.rows:
-        assert [remembered.status(row, seed) for seed in range(4)] == [results.status(row, seed) for seed in range(4)]
 
 
 def test_a_table_of_very_many_rows_keeps_every_baseline_for_its_primary_metric(hundred):

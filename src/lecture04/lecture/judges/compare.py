@@ -8,8 +8,7 @@ from lecture04.lecture.evidence import NotYetError, numbers
 from lecture04.records.metrics import METRICS
 from lecture04.report.comparison import judge_metric
 from lecture04.report.results import Results
-from lecture04.stats import Scale
-from lecture04.stats.band import Design, FamilyName
+from lecture04.stats import Design, FamilyName, Scale
 
 APART = ("better", "worse")
 ALPHA = 0.05  # of every table, for all its differences together
@@ -106,7 +105,7 @@ def judged(
         metric = as_ppl
     items = METRICS[metric].items
     if items and not any(results.values(items).values()):
-        raise NotYetError(f"sweep {results.manifest['name']} has no {items}")
+        raise NotYetError(f"sweep {results.manifest.name} has no {items}")
     found = judge_metric(results, metric, design=design, baseline=baseline, alpha=alpha)
     return [
         Difference(v.row, v.reference, v.family, v.delta, v.half_width, v.verdict, found.scale) for v in found.verdicts
@@ -125,12 +124,12 @@ def difference(results: Results, metric: str, row: str, reference: str) -> Diffe
     Raises NotYetError where a run of either is missing.
     """
     numbers(results, metric, row, reference)
-    design = results.manifest["design"]
+    design = results.manifest.design
     own = judged(results, metric, design) if design != "path" else []
     for d in [*own, *judged(results, metric, "star", baseline=reference)]:
         if (d.row, d.reference) == (row, reference):
             return d
-    raise NotYetError(f"sweep {results.manifest['name']} does not compare {row!r} with {reference!r}")
+    raise NotYetError(f"sweep {results.manifest.name} does not compare {row!r} with {reference!r}")
 
 
 def all_pairs(results: Results, metric: str, *rows: str) -> list[Difference]:

@@ -6,7 +6,6 @@ No torch is imported here, so that an error about a missing run comes without de
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from lecture04.config import Run, UserError
 from lecture04.config.errors import nearest
@@ -15,6 +14,7 @@ from lecture04.config.places import SWEEPS
 from lecture04.records.config_file import read_run
 from lecture04.records.identity import identity
 from lecture04.records.record import Record, Status, read_json
+from lecture04.report.manifest import Manifest
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,12 @@ def sweep_command(outputs: str, name: str) -> str:
     return command_line("train.py", ["-m", f"sweeps={name}", *elsewhere])
 
 
-def manifest(outputs: str, name: str) -> dict[str, Any]:
-    """A table's sweep.json. Raises UserError with the command that makes the table where there is none."""
+def manifest(outputs: str, name: str) -> Manifest:
+    """A table's manifest. Raises UserError with the command that makes the table where there is none."""
     tables = Path(outputs) / "sweeps"
-    if found := read_json(tables / name / "sweep.json"):
-        return found
+    file = tables / name / "sweep.json"
+    if found := read_json(file):
+        return Manifest.from_json(found, file=file, name=name)
     files = {path.stem for path in SWEEPS.glob("*.yaml")}
     if name not in files:
         there = {path.parent.name for path in tables.glob("*/sweep.json")}
@@ -58,17 +59,17 @@ def of_table(outputs: str, name: str) -> list[Finished]:
     table = manifest(outputs, name)
     runs = Path(outputs) / "runs"
     wanted = [
-        (row, int(seed), Record(runs / folder), about.get("evaluation", ""))
-        for row, about in table["rows"].items()
-        for seed, folder in about["runs"].items()
+        (row, seed, Record(runs / folder), about.evaluation)
+        for row, about in table.rows.items()
+        for seed, folder in about.runs.items()
     ]
     if missing := [f"{row} seed {seed}" for row, seed, record, _ in wanted if not record.status().is_result]:
         raise UserError(
             f"probe.sweep={name}: {len(missing)} of its {len(wanted)} runs not there ({missing[0]}"
-            f"{', ...' * (len(missing) > 1)}); train them: {table['command']}"
+            f"{', ...' * (len(missing) > 1)}); train them: {table.command}"
         )
     return [
-        Finished(row, seed, read_run(record.folder), record, table["command"], key) for row, seed, record, key in wanted
+        Finished(row, seed, read_run(record.folder), record, table.command, key) for row, seed, record, key in wanted
     ]
 
 

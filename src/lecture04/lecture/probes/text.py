@@ -5,8 +5,9 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from lecture04.report import text as report
-from lecture04.report.table import Table
+from lecture04.report import markdown as github
+from lecture04.report import text
+from lecture04.report.model import Table
 
 Frames = dict[str, pd.DataFrame]
 
@@ -35,9 +36,9 @@ def tables(frames: Frames) -> list[Table]:
 
 def terminal(frames: Frames) -> str:
     """Plain text, aligned."""
-    return report.terminal(tables(frames))
+    return text.terminal(tables(frames))
 
 
 def markdown(frames: Frames) -> str:
     """Markdown tables, each under its title."""
-    return report.markdown(tables(frames))
+    return github.markdown(tables(frames))

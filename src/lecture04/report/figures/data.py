@@ -9,42 +9,11 @@ import numpy as np
 from lecture04.records.record import Status
 from lecture04.report.comparison import Judged
 from lecture04.report.results import Results
+from lecture04.stats import Verdict
 
 MOST_POINTS = 100
 """Points of a curve; more would be wider than a page and make its file large."""
 CURVES = {"val/nll": "validation NLL, nats per token", "train/loss": "training loss, nats per token"}
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A contrast as a forest plot shows it: in shown units, with the band that noise alone could fill round 0."""
-
-    row: str
-    reference: str
-    value: float
-    low: float
-    high: float
-    noise_low: float
-    noise_high: float
-    verdict: str
-
-
-def forest(judged: Judged, family: str) -> list[Interval]:
-    """The contrasts of a family; NaN where there is nothing to show."""
-    return [
-        Interval(
-            row=v.row,
-            reference=v.reference,
-            value=judged.shown(v.delta),
-            low=judged.shown(v.lower),
-            high=judged.shown(v.upper),
-            noise_low=judged.shown(-v.half_width),
-            noise_high=judged.shown(v.half_width),
-            verdict=v.verdict,
-        )
-        for v in judged.verdicts
-        if v.family == family
-    ]
 
 
 def margins(judged: Judged) -> list[float]:
@@ -62,7 +31,12 @@ class Step:
     end: float
     low: float
     high: float
-    verdict: str
+    of: Verdict | None
+
+    @property
+    def verdict(self) -> str:
+        """What is said of the step; nothing of the first row."""
+        return self.of.verdict if self.of else ""
 
 
 def waterfall(judged: Judged) -> list[Step]:
@@ -70,14 +44,14 @@ def waterfall(judged: Judged) -> list[Step]:
 
     Means are taken on the judged scale and carried back, so a perplexity's is the geometric one.
     """
-    steps = {v.row: v for v in judged.verdicts if v.family == "step"}
+    steps = judged.by_row("step")
     bars = list[Step]()
     for row in judged.values if steps else ():
         v = steps.get(row)
         before = _mean(judged, v.reference) if v else math.nan
         ends = (before + v.lower, before + v.upper) if v else (math.nan, math.nan)
         start, end, low, high = (_carried(judged, x) for x in (before, _mean(judged, row), *ends))
-        bars.append(Step(row, start, end, low, high, v.verdict if v else ""))
+        bars.append(Step(row, start, end, low, high, v))
     return bars
 
 
@@ -149,7 +123,7 @@ def positions(results: Results, name: str = "excess") -> dict[str, Curve]:
     """
     found = {}
     for row, runs in results.records.items():
-        key = results.manifest["rows"][row]["evaluation"]
+        key = results.manifest.rows[row].evaluation
         by_run = [
             _stretches(curves["position"], curves[name])
             for seed, record in runs.items()

@@ -36,28 +36,32 @@ def figures(results: Results) -> dict[str, Figure]:
 
 def forest(judged: Judged, family: str) -> Figure | None:
     """Each difference with its interval; grey: what noise alone could do; dotted: the declared margin."""
-    intervals = data.forest(judged, family)
-    if not any(math.isfinite(i.value) for i in intervals):
+    verdicts = judged.of_family(family)
+    if not any(math.isfinite(v.delta) for v in verdicts):
         return None
-    figure, axes = _rows([i.row for i in intervals])
-    for y, i in enumerate(intervals):
-        if math.isfinite(i.noise_high - i.noise_low):
-            axes.barh(y, i.noise_high - i.noise_low, left=i.noise_low, height=1.0, color="0.88", zorder=0)
-        if not math.isfinite(i.value):
-            axes.annotate(i.verdict, (0, y), xytext=(4, 0), textcoords="offset points", va="center", color=GREY)
+    figure, axes = _rows([v.row for v in verdicts])
+    for y, v in enumerate(verdicts):
+        noise_low, noise_high = judged.shown(-v.half_width), judged.shown(v.half_width)
+        if math.isfinite(noise_high - noise_low):
+            axes.barh(y, noise_high - noise_low, left=noise_low, height=1.0, color="0.88", zorder=0)
+        if not math.isfinite(v.delta):
+            axes.annotate(v.verdict, (0, y), xytext=(4, 0), textcoords="offset points", va="center", color=GREY)
             continue
-        look = LOOKS[kind(i.verdict)]
-        if math.isfinite(i.low + i.high):
-            axes.plot([i.low, i.high], [y, y], color=look.colour, linewidth=1.2, zorder=2)
+        look = LOOKS[kind(v.verdict)]
+        low, high = judged.shown(v.lower), judged.shown(v.upper)
+        if math.isfinite(low + high):
+            axes.plot([low, high], [y, y], color=look.colour, linewidth=1.2, zorder=2)
         fill = look.colour if look.filled else "white"
-        axes.plot(i.value, y, look.marker, color=look.colour, markerfacecolor=fill, markersize=6, zorder=3)
-        axes.annotate(i.verdict, (1, y), xycoords=("axes fraction", "data"), **_beside(look.colour))
+        axes.plot(
+            judged.shown(v.delta), y, look.marker, color=look.colour, markerfacecolor=fill, markersize=6, zorder=3
+        )
+        axes.annotate(v.verdict, (1, y), xycoords=("axes fraction", "data"), **_beside(look.colour))
     axes.axvline(0, color="0.2", linewidth=0.8, zorder=1)
     for margin in data.margins(judged):
         axes.axvline(margin, color="0.2", linewidth=1, linestyle=":", zorder=1)
-    against = AGAINST[family].format(first=intervals[0].reference)
+    against = AGAINST[family].format(first=verdicts[0].reference)
     unit = f", {judged.unit}" if judged.unit else ""
-    axes.set_xlabel(f"{judged.about.heading}: difference to {against}{unit}")
+    axes.set_xlabel(f"{judged.about.label}: difference to {against}{unit}")
     axes.set_title(_band_in_words(judged), fontsize=8, color=GREY, loc="left")
     return figure
 
@@ -97,7 +101,7 @@ def strip(results: Results, judged: Judged) -> Figure | None:
             axes.plot(sum(values) / len(values), y, "|", color="black", markersize=13, markeredgewidth=1.6, zorder=3)
         if n := sum(map(math.isnan, values)):
             axes.annotate("×" * n, (1, y), xycoords=("axes fraction", "data"), **_beside("black", 12))
-    axes.set_xlabel(judged.about.heading)
+    axes.set_xlabel(judged.about.label)
     crosses = "; crosses at the edge: diverged" if any(math.isnan(s.value) for s in seeds) else ""
     note = f"dots: runs, joined by their seed; bars: means{crosses}"
     axes.set_title(note, fontsize=8, color=GREY, loc="left")
@@ -126,7 +130,7 @@ def waterfall(judged: Judged) -> Figure | None:
         if y and math.isfinite(s.start):
             axes.plot([s.start, s.start], [y - 1, y], color="0.6", linewidth=0.6, zorder=0)
     # Differences are the question here, so the scale need not begin at 0.
-    axes.set_xlabel(f"{judged.about.heading}, from the row before to this one")
+    axes.set_xlabel(f"{judged.about.label}, from the row before to this one")
     note = "hatched: nothing was called; whiskers: the interval of the step"
     axes.set_title(note, fontsize=8, color=GREY, loc="left")
     axes.margins(x=0.08)

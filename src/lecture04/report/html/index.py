@@ -9,7 +9,7 @@ from urllib.parse import quote
 from lecture04.config.messages import UserError
 from lecture04.report.comparison import judge_primary
 from lecture04.report.html.page import newest, render, source
-from lecture04.report.html.views import counts
+from lecture04.report.html.views import count_verdicts
 from lecture04.report.results import collect
 
 log = logging.getLogger(__name__)
@@ -39,17 +39,17 @@ def entries(sweeps: Path) -> list[Entry]:
         except UserError as e:
             log.warning("%s", e)
             continue
-        by_family = counts(judge_primary(results))
+        by_family = count_verdicts(judge_primary(results))
         ended = sum(results.status(row, seed).is_result for row in results.rows for seed in results.seeds)
         found.append(
             Entry(
                 name=folder.name,
-                title=results.manifest["title"],
+                title=results.manifest.title,
                 href=f"{quote(folder.name)}/report.html" if (folder / "report.html").exists() else "",
                 newest=newest(results),
                 n_rows=len(results.rows),
                 n_seeds=len(results.seeds),
-                n_runs=sum(len(about["runs"]) for about in results.manifest["rows"].values()),
+                n_runs=sum(len(about.runs) for about in results.manifest.rows.values()),
                 n_ended=ended,
                 verdicts=next(iter(by_family.values()), {}),
             )

@@ -13,15 +13,16 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from lecture04.records.metrics import METRICS
+from lecture04.report.comparison import judge_all
 from lecture04.report.environment import environment
 from lecture04.report.figures import data
 from lecture04.report.figures.style import LOOKS, MOST_TOLD_APART, line
 from lecture04.report.html.charts import charts
-from lecture04.report.html.rows import Row, differing, rows, shared
-from lecture04.report.html.views import Remembered, choices, combinations, metric_data, own_columns, rounded, views
+from lecture04.report.html.rows import RowDetails, differing, row_details, shared
+from lecture04.report.html.views import choices, combinations, metric_data, rounded, views
 from lecture04.report.model import Table
 from lecture04.report.results import Results
-from lecture04.report.table import build
+from lecture04.report.table import asked_columns, other_differences
 
 TEMPLATES = Path(__file__).parent / "templates"
 MOST_BYTES = 5_000_000
@@ -30,11 +31,10 @@ MOST_BYTES = 5_000_000
 
 def page(results: Results) -> str:
     """The whole file."""
-    remembered = Remembered.of(results)
-    about = rows(remembered)
-    content = _content(remembered, _trained_length(about))
+    about = row_details(results)
+    content = _content(results, _trained_length(about))
     default = f"{content['metrics'][0]}|0"
-    tables = build(remembered)
+    others = other_differences(results, judge_all(results)[1:])
     return render(
         "sweep.html.jinja",
         scripts=[library(), source("sort.js"), source("page.js")],
@@ -46,21 +46,21 @@ def page(results: Results) -> str:
         manifest=results.manifest,
         finished=newest(results),
         default=content["views"][default],
-        metrics=[(name, METRICS[name].heading) for name in content["metrics"]],
-        baselines=choices(remembered)[1],
-        figures=_columns(tables[0]),
-        others=tables[1] if len(tables) > 1 else None,
-        others_rows=[[str(cell) for cell in row[1:]] for row in tables[1].rows] if len(tables) > 1 else [],
-        names=remembered.rows,
+        metrics=[(name, METRICS[name].label) for name in content["metrics"]],
+        baselines=choices(results)[1],
+        figures=_asked(results),
+        others=others,
+        others_rows=[[str(cell) for cell in row[1:]] for row in others.rows] if others else [],
+        names=results.rows,
         most_told_apart=MOST_TOLD_APART,
         rows=about,
         shared=shared(about),
-        made_with=results.manifest.get("environment") or environment(),
+        made_with=results.manifest.environment or environment(),
         n_seeds=len(results.seeds),
     )
 
 
-def _content(results: Remembered, trained: float | None) -> dict[str, Any]:
+def _content(results: Results, trained: float | None) -> dict[str, Any]:
     """What the page's script switches between."""
     metrics = choices(results)[0]
     by_position = data.positions(results)
@@ -105,21 +105,17 @@ def _curves(results: Results, by_row: dict[str, data.Curve], floor: float | None
     return {"rows": found, "range": rounded(list(data.y_range(by_row.values(), floor)))}
 
 
-def _trained_length(about: list[Row]) -> float | None:
+def _trained_length(about: list[RowDetails]) -> float | None:
     """The length that every row was trained on, where its settings are known and alike."""
     found = {row.settings.get("data.max_len") for row in about if row.settings}
     length = found.pop() if len(found) == 1 else None
     return float(length) if length else None
 
 
-def _columns(table: Table) -> dict[str, Any]:
-    """The rows' names and the columns that no choice changes."""
-    own = {i for i, _ in own_columns(table)}
-    kept = [i for i in range(len(table.columns)) if i not in own]
-    return {
-        "headings": [table.columns[i].heading for i in kept],
-        "rows": [[str(row[i]) for i in kept] for row in table.rows],
-    }
+def _asked(results: Results) -> dict[str, Any]:
+    """The columns that no choice of metric and baseline changes."""
+    table = Table.of("", list(asked_columns(results)), results.rows)
+    return {"headings": table.headings, "rows": [[str(cell) for cell in row] for row in table.rows]}
 
 
 def newest(results: Results) -> datetime | None:

@@ -27,8 +27,8 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Row:
-    """A row's own page of the report. `trouble`: why its settings cannot be shown, where they cannot."""
+class RowDetails:
+    """What stands under "Rows and runs" of one row. `trouble`: why its settings cannot be shown, where they cannot."""
 
     name: str
     command: str
@@ -38,30 +38,30 @@ class Row:
     trouble: str
 
 
-def rows(results: Results) -> list[Row]:
+def row_details(results: Results) -> list[RowDetails]:
     """Every row, in the table's order."""
     found = []
-    for name, about in results.manifest["rows"].items():
+    for name, about in results.manifest.rows.items():
         settings, trouble = _settings(results.records[name].values())
-        overrides, seeds = about.get("overrides", []), list(about["runs"])
+        overrides, seeds = about.overrides, list(about.runs)
         many = ["-m"] if len(seeds) > 1 else []
-        command = command_line("train.py", [*overrides, f"seed={','.join(seeds)}", *many])
+        command = command_line("train.py", [*overrides, f"seed={','.join(map(str, seeds))}", *many])
         runs = [
-            Run(int(seed), results.status(name, int(seed)).value, folder, f"../../runs/{quote(folder)}/")
-            for seed, folder in about["runs"].items()
+            Run(seed, results.status(name, seed).value, folder, f"../../runs/{quote(folder)}/")
+            for seed, folder in about.runs.items()
         ]
-        found.append(Row(name, command, list(overrides), runs, settings, trouble))
+        found.append(RowDetails(name, command, list(overrides), runs, settings, trouble))
     return found
 
 
-def differing(found: list[Row]) -> list[str]:
+def differing(found: list[RowDetails]) -> list[str]:
     """The settings in which any two rows differ."""
     known = [row.settings for row in found if row.settings]
     keys = dict.fromkeys(key for settings in known for key in settings)
     return [key for key in keys if len({settings.get(key) for settings in known}) > 1]
 
 
-def shared(found: list[Row]) -> dict[str, str]:
+def shared(found: list[RowDetails]) -> dict[str, str]:
     """The settings that are the same in all rows."""
     known = next((row.settings for row in found if row.settings), {})
     apart = set(differing(found))

@@ -1,0 +1,114 @@
+"""The manifest of a table, sweep.json: what was compared, and where each row's runs lie."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from lecture04.config.messages import UserError
+from lecture04.records.metrics import canonical
+
+if TYPE_CHECKING:
+    from lecture04.stats import Design
+
+
+@dataclass(frozen=True)
+class ManifestRow:
+    """One row of a table.
+
+    evaluation  the key of its runs' evaluation
+    mismatch    by which share its parameters differ from the matched number
+    runs        {seed: the name of the run's folder}, in the order of the seeds
+    other_code  seeds whose run is of other code (runs.reuse=config)
+    overrides   what was typed for it
+    slice       a grid's slice; None in other designs
+    """
+
+    evaluation: str
+    mismatch: float
+    runs: Mapping[int, str]
+    other_code: tuple[int, ...]
+    overrides: tuple[str, ...] = ()
+    slice: str | None = None
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> ManifestRow:
+        """A row as it stands in the file, which has all of its keys."""
+        return cls(
+            evaluation=content["evaluation"],
+            mismatch=content["mismatch"],
+            runs={int(seed): folder for seed, folder in content["runs"].items()},
+            other_code=tuple(content["other_code"]),
+            overrides=tuple(content.get("overrides", ())),
+            slice=content.get("slice"),
+        )
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What the report needs to know of a table.
+
+    name         the name of its folder
+    primary      the metric that carries the verdicts
+    columns      metrics, and columns that were declared, that the table shows beside it
+    delta        the declared equivalence margin, on the judged scale
+    looks        how often the seeds are judged in all
+    command      what makes the table again
+    environment  the versions that its runs were made with; None where that was not kept
+    """
+
+    name: str
+    title: str
+    design: Design
+    primary: str
+    columns: tuple[str, ...]
+    delta: float | None
+    looks: int
+    command: str
+    rows: Mapping[str, ManifestRow] = field(repr=False)
+    environment: Mapping[str, str] | None = None
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any], *, file: object, name: str) -> Manifest:
+        """A manifest as it stands in a file, metrics by their names of today.
+
+        Raises UserError, which names the file, what it does not say, and the command that writes it again.
+        """
+        if lacks := _lacking(content):
+            command = content.get("command", f"python train.py -m sweeps={name}")
+            raise UserError(f"{file}: says nothing of {', '.join(lacks)}; `{command}` writes it again.")
+        return cls(
+            name=content["name"],
+            title=content["title"],
+            design=content["design"],
+            primary=canonical(content["primary"]),
+            columns=tuple(map(canonical, content["columns"])),
+            delta=content["delta"],
+            looks=content["looks"],
+            command=content["command"],
+            rows={row: ManifestRow.from_json(about) for row, about in content["rows"].items()},
+            environment=content.get("environment"),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """What `from_json` reads back; what is not there is left out."""
+        content = {key: value for key, value in asdict(self).items() if (key, value) != ("environment", None)}
+        for about in content["rows"].values():
+            about["runs"] = {str(seed): folder for seed, folder in about["runs"].items()}
+            if about["slice"] is None:
+                del about["slice"]
+        return content
+
+
+OPTIONAL = ("environment", "overrides", "slice")
+
+
+def _lacking(content: Mapping[str, Any]) -> list[str]:
+    """The keys that a manifest and its rows must have and do not."""
+    of_row = [f.name for f in fields(ManifestRow) if f.name not in OPTIONAL]
+    if content.get("design") == "grid":
+        of_row.append("slice")
+    own = [f.name for f in fields(Manifest) if f.name not in OPTIONAL and f.name not in content]
+    of_rows = [key for about in content.get("rows", {}).values() for key in of_row if key not in about]
+    return own + list(dict.fromkeys(of_rows))

@@ -1,0 +1,76 @@
+"""What a sweep would do, printed and not started: its rows, its runs, the time, and what its seeds can find."""
+
+from pathlib import Path
+
+from lecture04.config import sizes
+from lecture04.config.resolve import MISMATCH_WARNING
+from lecture04.records.record import Record, is_other_code
+from lecture04.report.model import Table
+from lecture04.report.text import terminal, wants_colour
+from lecture04.sweep.forecast import forecast
+from lecture04.sweep.plan import Plan, work
+
+
+def seconds_per_work(outputs: Path) -> float | None:
+    """Wall time per unit of `work` of the runs that are there, whoever asked for them; None where there are none."""
+    seconds = done = 0.0
+    for folder in (outputs / "runs").glob("*"):
+        m = Record(folder).summary().get("metrics", {})
+        if m.get("wall_seconds"):
+            seconds, done = seconds + m["wall_seconds"], done + m["documents"] * m["flops_per_token"]
+    return seconds / done if done else None
+
+
+def print_plan(plan: Plan, n_workers: int) -> None:
+    """What the sweep would do: rows, sizes, what is there already and the time the rest would take. Starts nothing.
+
+    Below it, what the planned seeds can find, and how many more a table needs whose runs are there.
+    """
+    print(terminal([_plan_table(plan)], colour=wants_colour()), end="\n\n")
+    rate = seconds_per_work(plan.outputs)
+    runs = set(map(id, plan.runs))
+    to_train = [job for job in plan.jobs if id(job) in runs and not job.record.status().is_result]
+    own = {job.record.folder for job in plan.jobs}
+    sources = [run for run in plan.runs if run.record.folder not in own and not run.record.status().is_result]
+    waiting = sum(work(run.request.run) for run in [*to_train, *sources])
+    print(f"seeds {', '.join(map(str, plan.seeds))}; {len(plan.jobs)} runs, {len(to_train)} to train, nothing started")
+    if sources:
+        print(f"before them {len(sources)} runs that these start from")
+    if any(is_other_code(job.record, job.request.run) for job in plan.jobs):
+        print("* a run of other code (runs.reuse=config)")
+    if to_train and rate:
+        print(f"about {waiting * rate / n_workers / 60:.1f} minutes on {n_workers} workers, by the runs that are there")
+    elif to_train:
+        print("no time can be given before the first run is there")
+    print(f"the table will lie in {plan.folder}")
+    if tables := forecast(plan):
+        print("\n" + terminal(tables, colour=wants_colour()))
+
+
+def _plan_table(plan: Plan) -> Table:
+    """The rows with their sizes and their runs, as the terminal folds it."""
+    headings = ["row", "d_ff", "mismatch", "parameters", "there", "to train", "kFLOP/token", "KV/token"]
+    lines, runs = list[list[str]](), set(map(id, plan.runs))
+    for row in plan.rows:
+        jobs = plan.of_row(row.name)
+        run, missing = jobs[0].request.run, [job for job in jobs if not job.record.status().is_result]
+        there = [
+            f"{job.seed}*" if is_other_code(job.record, job.request.run) else str(job.seed)
+            for job in jobs
+            if job not in missing
+        ]
+        off = jobs[0].request.mismatch
+        lines.append(
+            [
+                row.name,
+                str(run.ffn.d_ff),
+                f"{off:+.2%}" + (" (!)" if abs(off) > MISMATCH_WARNING else ""),
+                f"{sizes.params(run):,}",
+                " ".join(there) or "-",
+                # A row that tests the same runs in another way trains nothing itself.
+                " ".join(str(job.seed) for job in missing if id(job) in runs) or "-",
+                f"{sizes.flops_per_token(run) / 1e3:,.0f}",
+                str(sizes.kv_per_token(run)),
+            ]
+        )
+    return Table.of_text(plan.title, headings, lines)
