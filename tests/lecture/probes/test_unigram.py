@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
+from lecture04.data.types import load
 from lecture04.lecture.probes import unigram
-from lecture04.training.run import load_corpus
 
 
 def test_unigram(value, whole_corpus):
@@ -23,11 +23,12 @@ def few(tmp_path):
 
 def test_the_figures_are_counted_words(value, resolved, few):
     """Counted here token by token, on a corpus where words that training never saw stand in the other splits."""
-    corpus = load_corpus(resolved("probe=unigram", *few))
+    request, _ = resolved("probe=unigram", *few)
+    corpus = load(request.run, request.session.outputs)
     train, val = (
-        [t for t in getattr(corpus, split).tokens.tolist() if corpus.vocab[t] != "<bos>"] for split in ("train", "val")
+        [t for t in getattr(corpus, split).tokens.tolist() if corpus.words[t] != "<bos>"] for split in ("train", "val")
     )
-    count, total = Counter(train), len(train) + len(corpus.vocab)
+    count, total = Counter(train), len(train) + len(corpus.words)
     nats = -sum(math.log((count[t] + 1) / total) for t in val) / len(val)
     assert value("unigram", *few, split="val", model="unigram", quantity="nats") == pytest.approx(nats)
     assert value("unigram", *few, split="val", model="unigram", quantity="perplexity") == pytest.approx(math.exp(nats))
