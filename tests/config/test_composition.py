@@ -1,29 +1,33 @@
-"""Whatever is typed gives a settled config or a sentence: random overrides and sweeps against the way the CLI goes."""
+"""Whatever is typed gives a request or a sentence: random overrides and sweeps against the way the CLI goes."""
 
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import get_type_hints
+from typing import Any, get_type_hints
 
-from hydra import compose, initialize_config_dir
+import pytest
+from hydra import compose as hydra_compose
+from hydra import initialize_config_dir
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from omegaconf.errors import OmegaConfBaseException
 
-from lecture04 import config
 from lecture04.cli import train as cli
-from lecture04.config import Design, Root, Sweep
+from lecture04.config import Design, Request, Settings, Table, UserError, registry
 from lecture04.config import messages as errors
 from lecture04.config import overrides as arguments
 from lecture04.config import sizes as counts
-from lecture04.config.messages import UserError
-from lecture04.config.resolve import settle
+from lecture04.config.fields import schema_of
+from lecture04.config.places import CONF
+from lecture04.config.schema import PARTS
+from lecture04.records.identity import identity
 from lecture04.records.metrics import METRICS
 from lecture04.sweep import command
 
-CHOICES = {**arguments.groups(), "recipe": sorted(path.stem for path in (ROOT / "conf" / "recipe").glob("*.yaml"))}
-THOROUGH = settings(
+CHOICES = {**arguments.groups(), "recipe": sorted(path.stem for path in (CONF / "recipe").glob("*.yaml"))}
+THOROUGH = hypothesis_settings(
     max_examples=120,
     deadline=None,
     derandomize=True,
@@ -40,7 +44,10 @@ def leaves(schema: type, path: str) -> set[str]:
     return found
 
 
-SETTINGS = sorted(leaves(Root, "").union(*(leaves(node, f"{f}.") for (f, _), node in config.SCHEMAS.items())))
+OF_PARTS = [
+    (f, schema_of(registry.options_of(f, name, base))) for f, base in PARTS.items() for name in registry.names(f)
+]
+SETTINGS = sorted(leaves(Settings, "").union(*(leaves(schema, f"{family}.") for family, schema in OF_PARTS)))
 
 VISIBLE = st.characters(exclude_categories=("C", "Zl", "Zp"))  # no control characters, no line breaks
 NUMBERS = ["0", "1", "2", "3", "4", "16", "64", "100", "-1", "0.5", "1e-3", "-0.0", "1_000", "0x10", "1000000", "1e18"]
@@ -84,7 +91,7 @@ VALUES = st.one_of(
     st.text(VISIBLE, max_size=8),
 )
 GOOD_CHOICES = st.sampled_from([f"{group}={name}" for group, names in CHOICES.items() for name in names])
-# Mostly what users type; a sound part and a sound size are frequent, so that settled configs are too.
+# Mostly what users type; a sound part and a sound size are frequent, so that requests are too.
 OVERRIDES = st.one_of(
     GOOD_CHOICES,
     st.sampled_from(
@@ -98,17 +105,38 @@ OVERRIDES = st.one_of(
 )
 
 
-def composed(overrides: list[str]) -> Root:
+def composed(overrides: list[str]) -> Any:
+    """The settings as Hydra composes them."""
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        return cli.settled(compose("config", overrides=overrides))
+        return cli.settings_of(hydra_compose("config", overrides=overrides))
 
 
-def said_or_settled(overrides: list[str]) -> Root | list[str]:
+def requested_by(overrides: list[str]) -> Request:
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        return cli.resolved(hydra_compose("config", overrides=overrides))
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ("recipe=llama", "seed=3", "model.bias=false", "optim.clip=null"),
+        ("posenc=rope", "posenc.scaling.name=yarn", "attention=mla", "eval.length=70"),
+        ("init=uptrain", "attention=gqa", "init.source=['a=b','c=d']", "model.bias=false", "ffn.bias=true"),
+        ("data=garden_packed", "layout.length=32", "logger=none"),
+    ],
+    ids=" ".join,
+)
+def test_the_tests_own_composition_is_hydras(settings, overrides):
+    """conftest.py sets single values by itself, to be fast."""
+    assert settings(*overrides) == composed(list(overrides))
+
+
+def said_or_requested(overrides: list[str]) -> Request | list[str]:
     """What `python train.py` does with its arguments before it trains: `cli.entry` and `errors.run`."""
     if bad := arguments.complaints(overrides):
         return bad
     try:
-        return composed(overrides)
+        return requested_by(overrides)
     except UserError as e:
         return str(e).split("\n")
     except (HydraException, OmegaConfBaseException) as e:
@@ -123,25 +151,26 @@ def check_sentences(sentences: list[str]) -> None:
         assert "Traceback" not in sentence
 
 
-SETTLED, SAID = [], []
+REQUESTED, SAID = [], []
 
 
 @THOROUGH
 @given(st.lists(OVERRIDES, min_size=1, max_size=3))
-def test_any_overrides_give_a_settled_config_or_sentences(overrides):
-    result = said_or_settled(overrides)
+def test_any_overrides_give_a_request_or_sentences(overrides):
+    result = said_or_requested(overrides)
     if isinstance(result, list):
         SAID.append(overrides)
         check_sentences(result)
     else:
-        SETTLED.append(overrides)
-        assert counts.params(result) > 0
-        assert settle(result) == result
+        REQUESTED.append(overrides)
+        assert counts.params(result.run) > 0
+        assert requested_by(overrides) == result
+        assert len(str(identity(result.run))) == 17
 
 
 def test_both_outcomes_were_frequent():
     """The property above means something: neither outcome is rare."""
-    assert len(SETTLED) > 20
+    assert len(REQUESTED) > 20
     assert len(SAID) > 20
 
 
@@ -149,7 +178,7 @@ SOUND = st.sampled_from(["ffn=swiglu", "ffn=relu", "norm=rmsnorm", "model.n_head
 LINES = st.lists(SOUND | SOUND | SOUND | OVERRIDES, max_size=2)
 METRIC = st.sampled_from(sorted(METRICS)) | st.text(VISIBLE, max_size=5)
 SWEEPS = st.builds(
-    Sweep,
+    Table,
     name=st.sampled_from(["mine", "mine", ""]),
     title=st.text(VISIBLE, max_size=8),
     design=st.sampled_from(Design),
@@ -164,7 +193,7 @@ ASKED = st.lists(SWEPT | st.builds("{}={}".format, st.sampled_from(["seed", "ffn
 PLANNED, REFUSED = [], []
 
 
-@settings(THOROUGH, max_examples=60)
+@hypothesis_settings(THOROUGH, max_examples=60)
 @given(SWEEPS, ASKED)
 def test_any_sweep_gives_a_plan_or_sentences(tmp_path, sweep, asked):
     outputs = f"paths.outputs={tmp_path}"

@@ -1,4 +1,4 @@
-"""Every formula of counts.py against the model that it speaks of."""
+"""Every formula of the parts against the model that it speaks of."""
 
 import itertools
 from collections import Counter
@@ -8,18 +8,21 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from lecture04.config import FFN, Attention, Data, Model, registry
+from lecture04.config import FFN, Attention, GatedFFN, Model, registry
 from lecture04.config import sizes as counts
+from lecture04.config.resolve import architecture
+from lecture04.nn.families import FFNS
 from lecture04.nn.init import build
 from lecture04.nn.model import LanguageModel
 
 FAMILIES = ("ffn", "norm", "placement", "attention", "posenc")
-# Of the FFNs one plain and one gated in every combination; each of the others once, below.
-FFNS = ("relu", "swiglu")
+NORMS, PLACEMENTS = registry.names("norm"), registry.names("placement")
+# Every attention with every position encoding; of the others every two together, and each FFN once below.
 COMBINATIONS = [
-    parts
-    for parts in itertools.product(FFNS, *(registry.names(family) for family in FAMILIES[1:]))
-    if parts[4] not in registry.fact("attention", parts[3], "refuses", ())
+    (("relu", "swiglu")[(i // 2 + j) % 2], NORMS[(i + j // 2) % 2], PLACEMENTS[(i + j) % 3], attention, posenc)
+    for i, attention in enumerate(registry.names("attention"))
+    for j, posenc in enumerate(registry.names("posenc"))
+    if posenc not in registry.options_of("attention", attention, Attention).refuses
 ]
 
 
@@ -38,13 +41,14 @@ def built_by_part(model):
     return total
 
 
-def hold_params_to_the_model(compose, parts, *, ffn_bias, attention_bias, tied):
+def hold_params_to_the_model(settings, parts, *, ffn_bias, attention_bias, tied):
     """No two sizes are equal, so that a wrong one cannot hide."""
-    options = {family: getattr(compose(f"{family}={name}"), family) for family, name in parts.items()}
-    options["ffn"] = replace(options["ffn"], d_ff=29, bias=ffn_bias)
-    options["attention"] = replace(options["attention"], bias=attention_bias)
-    model = Model(d_model=24, n_layers=3, n_heads=4, tied=tied)
-    cfg = replace(compose(), model=model, data=Data(name="garden", vocab_size=37, max_len=8, n_train=1), **options)
+    asked = settings()
+    for family, name in parts.items():
+        setattr(asked, family, getattr(settings(f"{family}={name}"), family))
+    asked.ffn.d_ff, asked.ffn.bias, asked.attention.bias = 29, ffn_bias, attention_bias
+    asked.model.d_model, asked.model.n_layers, asked.model.tied = 24, 3, tied
+    cfg = architecture(asked, vocab_size=37, n_ctx=8)
     built = on_meta(cfg)
     assert counts.params(cfg) == sum(p.numel() for p in built.parameters())
     by_part = {part: n for part, n in counts.params_by_part(cfg).items() if n}
@@ -52,18 +56,18 @@ def hold_params_to_the_model(compose, parts, *, ffn_bias, attention_bias, tied):
 
 
 @pytest.mark.parametrize("parts", COMBINATIONS, ids="-".join)
-def test_params_equal_the_built_model(compose, parts):
+def test_params_equal_the_built_model(settings, parts):
     parts = dict(zip(FAMILIES, parts, strict=True))
     for on in (True, False):
-        hold_params_to_the_model(compose, parts, ffn_bias=on, attention_bias=on, tied=on)
+        hold_params_to_the_model(settings, parts, ffn_bias=on, attention_bias=on, tied=on)
 
 
 @pytest.mark.parametrize(("ffn_bias", "attention_bias", "tied"), [*itertools.product((True, False), repeat=3)])
-def test_params_equal_the_built_model_with_any_biases_and_head(compose, ffn_bias, attention_bias, tied):
+def test_params_equal_the_built_model_with_any_biases_and_head(settings, ffn_bias, attention_bias, tied):
     standard = {"ffn": "relu", "norm": "layernorm", "placement": "pre", "attention": "mha", "posenc": "sinusoidal"}
     swaps = [{**standard, family: name} for family in FAMILIES for name in registry.names(family)]
     for parts in swaps:
-        hold_params_to_the_model(compose, parts, ffn_bias=ffn_bias, attention_bias=attention_bias, tied=tied)
+        hold_params_to_the_model(settings, parts, ffn_bias=ffn_bias, attention_bias=attention_bias, tied=tied)
 
 
 @pytest.mark.parametrize("bias", ["true", "false"])
@@ -73,7 +77,7 @@ def test_standard_params_are_those_of_the_standard_parts(compose, bias, tied, d_
     """The standard has biases whether the model at hand has them or not."""
     mine = compose(f"model.bias={bias}", f"model.tied={tied}", f"model.d_model={d_model}", "recipe=llama", "seed=1")
     standard = compose(f"model.tied={tied}", f"model.d_model={d_model}", f"ffn.d_ff={4 * d_model}")
-    assert counts.standard_params(mine.model, mine.data.vocab_size) == counts.params(standard)
+    assert counts.standard_params(mine.model, mine.vocab_size) == counts.params(standard)
 
 
 @pytest.mark.parametrize("n_tokens", [7, 24])
@@ -127,14 +131,15 @@ def test_kv_numbers_equal_those_that_the_cache_holds(small, attention, n_layers)
 def test_the_lectures_ffn_parameters(compose, name, d_ff, expected):
     cfg = compose(f"ffn={name}", f"ffn.d_ff={d_ff}", "model.d_model=64", "model.n_layers=1")
     assert counts.params_by_part(cfg)["ffn"] == expected
-    part = registry.lookup("ffn", name)(FFN(name=name, d_ff=d_ff, bias=True), Model(d_model=64))
+    part = FFNS.lookup(name)(cfg.ffn, cfg.model)
     assert sum(p.numel() for p in part.parameters()) == expected
 
 
 @pytest.mark.parametrize("d_model", [3, 12, 48, 96, 768])
-def test_gated_at_two_thirds_has_the_plain_ffns_parameters(d_model):
-    plain = counts.ffn_params(d_model, 4 * d_model, gated=False, bias=False)
-    assert plain == counts.ffn_params(d_model, 8 * d_model // 3, gated=True, bias=False) == 8 * d_model**2
+def test_gated_at_two_thirds_has_the_plain_ffns_parameters(compose, d_model):
+    c = replace(compose(), model=Model(d_model=d_model, n_heads=1, embed_scale=1.0))
+    plain = FFN(name="relu", d_ff=4 * d_model, bias=False).params(c)
+    assert plain == GatedFFN(name="swiglu", d_ff=8 * d_model // 3, bias=False).params(c) == 8 * d_model**2
 
 
 @pytest.mark.parametrize(("recipe", "expected"), [("transformer_2017", 256), ("llama", 128)])
@@ -148,8 +153,7 @@ def test_kv_numbers_shrink_with_the_kv_heads_alone(compose, n_kv_heads, expected
     assert counts.kv_per_token(cfg) == expected * counts.kv_per_token(compose())
 
 
-def test_kv_heads_left_open_are_what_the_name_says():
-    model = Model(n_heads=8)
-    assert counts.n_kv_heads(Attention(name="mha"), model) == 8
-    assert counts.n_kv_heads(Attention(name="mqa"), model) == 1
-    assert counts.n_kv_heads(Attention(name="gqa", n_kv_heads=2), model) == 2
+@pytest.mark.parametrize(("name", "asked", "expected"), [("mha", "null", 8), ("mqa", "null", 1), ("gqa", "2", 2)])
+def test_kv_heads_left_open_are_what_the_name_says(compose, name, asked, expected):
+    cfg = compose(f"attention={name}", "model.n_heads=8", f"attention.n_kv_heads={asked}")
+    assert cfg.attention.n_kv_heads == expected

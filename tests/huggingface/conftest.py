@@ -1,10 +1,24 @@
 """Models of every architecture with random parameters, and the folders that they are written into."""
 
+import os
+from copy import deepcopy
+from functools import cache
+
+# Read when torch is imported: small models are fastest on one thread, and tests run side by side.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import hydra
 import pytest
 import torch
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from omegaconf import OmegaConf
 
+from lecture04.cli import train as cli
+from lecture04.config.overrides import CONF
+from lecture04.config.resolve import resolve
 from lecture04.huggingface import folders
 from lecture04.nn.init import build
+from lecture04.training import start
 
 GARDEN = ("data.vocab_size=92", "data.max_len=64")
 LLAMA = ("recipe=llama", "model.tied=false", "model.embed_scale=1", "posenc=rope_half")
@@ -25,6 +39,45 @@ EXPRESSED = {
 }
 
 
+SMALL = (
+    *("model.d_model=16", "model.n_layers=2", "model.n_heads=4", "ffn.d_ff=24"),
+    *("data.vocab_size=15", "data.max_len=16", "data.n_train=64", "trainer.batch_size=8", "trainer.steps=24"),
+)
+
+
+@cache
+def chosen(groups):
+    """The config of these choices of groups: Hydra takes its time over each."""
+    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+        return hydra.compose("config", overrides=list(groups))
+
+
+def composed(overrides):
+    """The settings of a command line. Values are set after the groups, as Hydra does it, which are composed once."""
+    values = [line for line in overrides if "." in line.partition("=")[0]]
+    cfg = deepcopy(chosen(tuple(line for line in overrides if line not in values)))
+    for line in OverridesParser.create().parse_overrides(values):
+        OmegaConf.update(cfg, line.key_or_group, line.value())
+    return cli.settings_of(cfg)
+
+
+@cache
+def run_of(overrides):
+    return resolve(composed(overrides), start.finder(cli.composed)).run
+
+
+@pytest.fixture(scope="session")
+def compose():
+    """`compose("ffn=swiglu")`: the run that these overrides come to, resolved."""
+    return lambda *overrides: run_of(overrides)
+
+
+@pytest.fixture(scope="session")
+def small():
+    """`compose` for a model of a few thousand parameters; further overrides win."""
+    return lambda *overrides: run_of((*SMALL, *overrides))
+
+
 @pytest.fixture(scope="session")
 def expressed():
     """Architecture -> overrides."""
@@ -33,7 +86,7 @@ def expressed():
 
 @pytest.fixture(scope="session")
 def model_of(small):
-    """`model_of("recipe=llama")`: a settled config for the Garden World's words, and its model with random values.
+    """`model_of("recipe=llama")`: a run on the Garden World, and its model with random values.
 
     Gains are near 1: Gemma keeps them less 1, which is exact from 1/2 on.
     """

@@ -1,5 +1,6 @@
-"""`lecture04 convert`: what it says, and when it does not do what was asked for."""
+"""What `lecture04 convert` says, and when it does not do what was asked for."""
 
+import json
 import shlex
 import subprocess
 import sys
@@ -8,10 +9,11 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from lecture04.cli import convert as command
-from lecture04.cli import train as cli
-from lecture04.config.messages import UserError
-from lecture04.huggingface import folders
+from lecture04.config import Evaluation
+from lecture04.config.errors import UserError
+from lecture04.config.fields import asked
+from lecture04.config.resolve import fill
+from lecture04.huggingface import command, folders
 from lecture04.records.record import Record, Status
 from lecture04.training import checkpoint
 
@@ -24,7 +26,7 @@ def run(model_of, tmp_path):
         cfg, model = model_of(*overrides)
         record = Record(tmp_path / "run")
         record.folder.mkdir()
-        record.start(cfg, "python train.py")
+        record.start(cfg, fill(Evaluation, asked(Evaluation), cfg), "python train.py")
         checkpoint.save(model, record.folder)
         record.finish(status, cfg, "", metrics={})
         return record.folder, model
@@ -32,60 +34,71 @@ def run(model_of, tmp_path):
     return make
 
 
+def write(run, folder, architecture=None):
+    return command.write(run, folder, architecture, checkpoint.load)
+
+
 def test_a_finished_run_is_written(run, tmp_path, some_tokens):
     folder, model = run("recipe=llama")
     n_params = sum(p.numel() for p in model.parameters()) + model.embed.weight.numel()
-    assert command.write(folder, tmp_path / "hf", None) == (
+    assert write(folder, tmp_path / "hf") == (
         f"{tmp_path / 'hf'}: written as llama (LlamaForCausalLM), {n_params:,} parameters. "
         "Its embeddings are scaled, so the head that it shares with them was written on its own."
     )
     assert torch.allclose(folders.load(tmp_path / "hf")[1](some_tokens), model(some_tokens), atol=1e-5)
+    said = json.loads((tmp_path / "hf" / "config.json").read_text())
+    assert (said["pad_token_id"], said["bos_token_id"], said["eos_token_id"]) == (0, 1, 2)
+
+
+def test_special_tokens_of_other_vocabularies_are_not_known(compose):
+    assert command.special_tokens(compose()) == {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+    assert command.special_tokens(compose("data.vocab_size=93")) is None
 
 
 def test_a_head_that_stays_shared_is_not_spoken_of(run, tmp_path):
     folder, model = run("recipe=llama", "model.embed_scale=1")
     n_params = sum(p.numel() for p in model.parameters())
-    assert command.write(folder, tmp_path / "hf", None).endswith(f"(LlamaForCausalLM), {n_params:,} parameters.")
+    assert write(folder, tmp_path / "hf").endswith(f"(LlamaForCausalLM), {n_params:,} parameters.")
 
 
 def test_an_architecture_can_be_chosen(run, tmp_path):
     folder, _ = run("recipe=llama")
-    assert "written as mistral (MistralForCausalLM)" in command.write(folder, tmp_path / "hf", "mistral")
+    assert "written as mistral (MistralForCausalLM)" in write(folder, tmp_path / "hf", "mistral")
     with pytest.raises(UserError, match=r"norm\.name=rmsnorm: gpt2 has none"):
-        command.write(folder, tmp_path / "other", "gpt2")
+        write(folder, tmp_path / "other", "gpt2")
 
 
 @pytest.mark.parametrize("status", [Status.failed, Status.diverged])
 def test_a_run_that_did_not_finish_is_not_written(run, tmp_path, status):
     folder, _ = run("recipe=llama", status=status)
     with pytest.raises(UserError, match=f"run: the run is {status}, not finished"):
-        command.write(folder, tmp_path / "hf", None)
+        write(folder, tmp_path / "hf")
 
 
 def test_a_folder_that_is_no_run(tmp_path):
     with pytest.raises(UserError, match=r"config\.yaml: there is no such file, so no run lies there"):
-        command.write(tmp_path, tmp_path / "hf", None)
+        write(tmp_path, tmp_path / "hf")
 
 
 def test_a_torn_checkpoint_is_said(run, tmp_path):
     folder, _ = run("recipe=llama")
     (folder / checkpoint.NAME).write_bytes((folder / checkpoint.NAME).read_bytes()[:-9])
-    with pytest.raises(UserError, match=r"checkpoint\.safetensors: not this run's parameters"):
-        command.write(folder, tmp_path / "hf", None)
+    with pytest.raises(UserError, match="run: its checkpoint does not hold this run's parameters"):
+        write(folder, tmp_path / "hf")
 
 
-def test_reading_prints_overrides_that_compose_and_a_line_that_settles(written):
+def test_reading_prints_overrides_that_compose_and_a_line_that_resolves(written, compose):
     folder, cfg, _ = written("qwen2")
     text = command.read(folder)
     lines = text.splitlines()
     n_params = sum(t.numel() for t in load_file(folder / "model.safetensors").values())
     assert lines[0] == f"{folder}: qwen2 (Qwen2ForCausalLM), {n_params:,} parameters."
     assert lines[1] == "Its vocabulary has 92 words, its rows at most 64."
-    parts = cli.to_root(cli._compose([*shlex.split(lines[4]), "data.max_len=64"]))
+    parts = compose(*shlex.split(lines[4]))
     assert (parts.ffn.name, parts.attention.output_bias, parts.attention.bias) == ("swiglu", False, True)
     python, script, *line = shlex.split(lines[-1])
     assert (python, script) == ("python", "train.py")
-    assert cli.settled(cli._compose(line)).attention.n_kv_heads == 1
+    assert compose(*line).attention.n_kv_heads == 1
 
 
 def test_reading_says_why_a_folder_cannot_be_trained_here(written):
@@ -95,24 +108,11 @@ def test_reading_says_why_a_folder_cannot_be_trained_here(written):
     )
 
 
-def test_help_needs_no_torch():
-    code = (
-        "import sys; from lecture04.cli.main import main\n"
-        "try: main(['convert', '--help'])\n"
-        "except SystemExit as e: assert not e.code\n"
-        "assert not {'torch', 'numpy', 'safetensors'} & set(sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "write" in done.stdout
-    assert "read" in done.stdout
-
-
 def test_a_config_that_is_refused_takes_no_torch(written):
     folder, *_ = written("llama")
     (folder / "config.json").write_text('{"model_type": "bloom"}')
     code = (
-        "import sys\nfrom lecture04.huggingface import files\nfrom lecture04.config.messages import UserError\n"
+        "import sys\nfrom lecture04.huggingface import files\nfrom lecture04.config.errors import UserError\n"
         f"try: files.read_settings({str(folder)!r})\nexcept UserError as e: print(e)\nassert 'torch' not in sys.modules"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
@@ -120,14 +120,3 @@ def test_a_config_that_is_refused_takes_no_torch(written):
     assert (
         done.stdout == f"{folder}/config.json: model_type=bloom: there is no part here for a norm on the embeddings.\n"
     )
-
-
-def test_a_wrong_folder_ends_the_command_with_the_sentence(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-m", "lecture04.cli.main", "convert", "read", "nowhere"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 1
-    assert done.stderr == "nowhere/config.json: there is no such folder, so no model lies there.\n"

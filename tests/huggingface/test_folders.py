@@ -8,8 +8,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from lecture04.config import sizes as counts
-from lecture04.config.messages import UserError
+from lecture04.config import sizes
+from lecture04.config.errors import UserError
 from lecture04.huggingface import ARCHITECTURES, files, folders
 from lecture04.nn.model import LanguageModel
 
@@ -24,13 +24,13 @@ def alike(one, other):
 
 
 def differing(one, other):
-    """The parts in which two configs differ; how attention is called, and n_kv_heads typed, is no difference."""
+    """The parts in which two configs differ; whether attention is called gqa or mha is no difference."""
     return {
         f"{family}.{f.name}"
         for family in PARTS
         for f in fields(getattr(one, family))
         if getattr(getattr(one, family), f.name) != getattr(getattr(other, family), f.name)
-    } - {"attention.name", "ffn.match"}
+    } - {"attention.name"}
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -38,8 +38,8 @@ def test_a_round_trip_is_equal_to_the_bit(written, tmp_path, architecture):
     folder, cfg, model = written(architecture)
     read, back = folders.load(folder)
     assert alike(model, back)
-    assert (differing(cfg, read), read.data.vocab_size, read.data.max_len) == (set(), 92, 64)
-    assert counts.params(read) == sum(p.numel() for p in back.parameters())
+    assert (differing(cfg, read), read.vocab_size, read.n_ctx) == (set(), 92, 64)
+    assert sizes.params(read) == sum(p.numel() for p in back.parameters())
     folders.save(back, read, tmp_path / "again", architecture)
     for name in ("config.json", "model.safetensors"):
         assert (tmp_path / "again" / name).read_bytes() == (folder / name).read_bytes()
@@ -86,13 +86,13 @@ def test_a_norms_bias_that_mpt_cannot_hold_is_named(model_of, expressed, tmp_pat
         folders.save(model, cfg, tmp_path / "hf")
 
 
-def test_special_tokens_are_the_gardens_or_nobodys(written, model_of, tmp_path):
-    folder, *_ = written("llama")
+def test_special_tokens_are_those_given_or_null(written, tmp_path):
+    folder, cfg, model = written("llama")
     said = json.loads((folder / "config.json").read_text())
-    assert (said["pad_token_id"], said["bos_token_id"], said["eos_token_id"]) == (0, 1, 2)
-    cfg, model = model_of("recipe=llama", "data.vocab_size=93")
-    folders.save(model, cfg, tmp_path / "other")
-    assert json.loads((tmp_path / "other" / "config.json").read_text())["bos_token_id"] is None
+    assert [said[name] for name in folders.SPECIAL_TOKENS] == [None] * 3
+    folders.save(model, cfg, tmp_path / "other", special_tokens={"bos_token_id": 5})
+    said = json.loads((tmp_path / "other" / "config.json").read_text())
+    assert [said[name] for name in folders.SPECIAL_TOKENS] == [5, None, None]
 
 
 def test_a_folder_of_other_things_is_not_overwritten(written, model_of, tmp_path):

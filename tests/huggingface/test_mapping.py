@@ -54,10 +54,10 @@ def test_parts_of_a_stack_are_taken_within_each_head(small):
 
 @pytest.mark.parametrize("table", [llama.LLAMA, llama.GEMMA2, gpt.GPT2, gpt.NEOX, gpt.MPT, deepseek.DEEPSEEK])
 def test_no_parameter_is_named_twice(table):
-    rows = list(expanded(table.rows, 2))
-    theirs = [row.theirs for row in rows]
+    rules = list(expanded(table.rules, 2))
+    theirs = [rule.theirs for rule in rules]
     assert len(theirs) == len(set(theirs))
-    ours = [name for row in rows for name in row.ours]
+    ours = [name for rule in rules for name in rule.ours]
     assert len(ours) == len(set(ours))
 
 
@@ -117,7 +117,11 @@ def test_a_scale_of_tied_embeddings_goes_into_an_embedding_of_its_own(small):
         ("gpt2", ("recipe=gpt2", "posenc=rope"), r"posenc\.name=rope: gpt2 has none"),
         ("deepseek_v3", ("attention=mla",), r"norm\.eps=1e-05: deepseek has none"),
         ("llama", ("posenc.scaling.name=dynamic",), None),
-        ("llama", ("posenc.scaling.name=dynamic", "posenc.scaling.n_original=5"), r"n_original=5: theirs is data"),
+        (
+            "llama",
+            ("posenc.scaling.name=dynamic", "posenc.scaling.n_original=5"),
+            r"n_original=5: theirs is the length of a row, 16",
+        ),
         ("llama", ("posenc.scaling.name=yarn", "posenc.scaling.on_scores=true"), "YaRN's own temperature"),
     ],
 )
@@ -153,14 +157,14 @@ THEIRS = {
         ({"rope_scaling": {"rope_type": "yarn", "factor": 2.0, "attention_factor": 3.0}}, "attention_factor=3.0"),
     ],
 )
-def test_what_we_have_no_part_for_is_said(small, changes, said):
+def test_what_we_have_no_part_for_is_said(changes, said):
     with pytest.raises(ValueError, match=said):
-        ARCHITECTURES["llama"].read_config({**THEIRS, **changes}, small())
+        ARCHITECTURES["llama"].read_config({**THEIRS, **changes})
 
 
-def test_both_forms_of_rotary_settings_are_read_alike(small):
+def test_both_forms_of_rotary_settings_are_read_alike():
     old = {"rope_theta": 500.0, "rope_scaling": {"type": "linear", "factor": 2.0}}
     new = {"rope_parameters": {"rope_theta": 500.0, "rope_type": "linear", "factor": 2.0}}
-    read = [ARCHITECTURES["llama"].read_config({**THEIRS, **form}, small()).posenc for form in (old, new)]
+    read = [ARCHITECTURES["llama"].read_config({**THEIRS, **form}).posenc for form in (old, new)]
     assert read[0] == read[1]
     assert (read[0].base, read[0].scaling.factor, read[0].scaling.n_original) == (500.0, 2.0, 64)

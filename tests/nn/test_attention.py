@@ -6,28 +6,30 @@ import pytest
 import torch
 
 from lecture04 import config
-from lecture04.nn.attention import Attention, Sight
+from lecture04.nn.attention import Attention, AttentionContext
 from lecture04.nn.init import build
 from lecture04.nn.kv_cache import KVCache
 from lecture04.nn.norm import RMSNorm
 from lecture04.nn.posenc import NoPE
 
-MODEL = config.Model(d_model=16, n_heads=4)
+MODEL = config.Model(d_model=16, n_heads=4, embed_scale=4.0)
 POSENC = NoPE(config.PosEnc(name="none"), MODEL)
 
 
-def sight(mask=None):
+def context(mask=None):
     """Without positions: the attention itself does not ask for them."""
     pos = torch.arange(0)
-    return Sight(pos, pos, mask, is_causal=mask is None, rotate=lambda x: x)
+    return AttentionContext(pos, pos, mask, is_causal=mask is None, rotate=lambda x: x)
 
 
-PLAIN = sight()
+PLAIN = context()
 
 
-def attention(n_kv_heads, bias=True, seed=0, **options):
+def attention(n_kv_heads, bias=True, seed=0, scale=0.5, qk_norm=False):
     torch.manual_seed(seed)
-    options = config.Attention(name="gqa", n_kv_heads=n_kv_heads, bias=bias, **options)
+    options = config.Attention(
+        name="gqa", n_kv_heads=n_kv_heads, bias=bias, output_bias=bias, scale=scale, qk_norm=qk_norm
+    )
     return Attention(options, MODEL, POSENC, lambda width: RMSNorm(config.Norm(name="rmsnorm"), width))
 
 
@@ -73,7 +75,7 @@ def test_neighbouring_query_heads_share_a_kv_head():
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_a_cache_reports_the_bytes_of_its_kv_heads_alone(n_kv_heads, dtype):
     part = attention(n_kv_heads).to(dtype)
-    _, cache = part(random(3, 5, 16).to(dtype), sight(torch.zeros(5, 5, dtype=dtype)), part.empty_cache(3))
+    _, cache = part(random(3, 5, 16).to(dtype), context(torch.zeros(5, 5, dtype=dtype)), part.empty_cache(3))
     assert cache.n_bytes == cache.k.nbytes + cache.v.nbytes == 2 * n_kv_heads * MODEL.d_head * 3 * 5 * dtype.itemsize
 
 
@@ -118,7 +120,7 @@ def test_an_empty_cache_holds_nothing():
 def test_the_causal_mask_written_out_gives_what_the_fused_kernel_knows():
     part, x = attention(2), random(2, 6, 16)
     mask = torch.full((6, 6), -torch.inf).triu(1)
-    masked = part(x, sight(mask))[0]
+    masked = part(x, context(mask))[0]
     torch.testing.assert_close(part(x, PLAIN)[0], masked, atol=1e-6, rtol=0)
 
 
@@ -129,7 +131,7 @@ def test_a_bias_is_added_after_the_scaling():
         part.q.weight.zero_()
         part.output.weight.copy_(torch.eye(16))
         mask = torch.tensor([[0.0, -torch.inf], [0.0, 3.0]]).log_softmax(-1)
-        y, v = part(x, sight(mask))[0], part.v(x)
+        y, v = part(x, context(mask))[0], part.v(x)
     weight = torch.tensor([0.0, 3.0]).softmax(-1)
     torch.testing.assert_close(y[0, 1], weight @ v[0], atol=1e-6, rtol=0)
 

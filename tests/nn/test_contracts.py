@@ -2,17 +2,19 @@
 
 import itertools
 import re
+from dataclasses import replace
 
 import pytest
 import torch
 import torch.nn.functional as F
 from torch.func import functional_call, grad, stack_module_state, vmap
 
-from lecture04.config import registry
+from lecture04.config import Attention, registry
 from lecture04.nn.init import build
 
-FAMILIES = ("ffn", "norm", "placement", "attention", "posenc", "init")
-SWEPT = [(f"{family}={name}",) for family in FAMILIES for name in registry.names(family)]
+# A part of the standard model is tried once, with the others of its kind: the model as it is.
+STANDARD = {"ffn": "relu", "norm": "layernorm", "placement": "pre", "attention": "mha", "posenc": "sinusoidal"}
+ALONE = [(), *((f"{f}={name}",) for f, own in STANDARD.items() for name in registry.names(f) if name != own)]
 TOGETHER = [
     ("recipe=transformer_2017",),
     ("recipe=llama",),
@@ -29,21 +31,30 @@ TOGETHER = [
     ),
     ("recipe=llama", "model.embed_scale=1", "posenc.scaling.name=llama3", "posenc.scaling.factor=4"),
 ]
-EVERY_MODEL = pytest.mark.parametrize("overrides", SWEPT + TOGETHER, ids=" ".join)
-EVERY_PAIR = pytest.mark.parametrize(
-    "overrides",
-    [
-        (f"attention={attention}", f"posenc={posenc}")
-        for attention, posenc in itertools.product(registry.names("attention"), registry.names("posenc"))
-        if posenc not in registry.fact("attention", attention, "refuses", ())
-    ],
-    ids=" ".join,
-)
+EVERY_MODEL = pytest.mark.parametrize("overrides", ALONE + TOGETHER, ids=" ".join)
+PLACEMENTS = registry.names("placement")
+# Every two of an attention, a position encoding and a placement that go together.
+PAIRS = [
+    (f"attention={attention}", f"posenc={posenc}", f"placement={PLACEMENTS[(i + j) % len(PLACEMENTS)]}")
+    for i, attention in enumerate(registry.names("attention"))
+    for j, posenc in enumerate(registry.names("posenc"))
+    if posenc not in registry.options_of("attention", attention, Attention).refuses
+]
+EVERY_PAIR = pytest.mark.parametrize("overrides", PAIRS, ids=" ".join)
 N_WORDS = 15
 
 
 def words(batch, n_tokens, seed=0):
     return torch.randint(N_WORDS, (batch, n_tokens), generator=torch.Generator().manual_seed(seed))
+
+
+def test_every_two_parts_are_tried_together():
+    tried = {frozenset(two) for row in PAIRS for two in itertools.combinations(row, 2)}
+    names = {f: [f"{f}={name}" for name in registry.names(f)] for f in ("attention", "posenc", "placement")}
+    wanted = {
+        frozenset(two) for f, g in itertools.combinations(names, 2) for two in itertools.product(names[f], names[g])
+    }
+    assert wanted - tried == {frozenset({"attention=mla", "posenc=shaw"})}
 
 
 @EVERY_MODEL
@@ -118,28 +129,19 @@ def test_packed_documents_give_what_each_gives_alone(small, overrides):
                 start += n
 
 
-@EVERY_PAIR
-@pytest.mark.parametrize("chunks", [[1] * 12, [5, 1, 4, 2], [12], [0, 12]], ids=str)
-def test_cached_decoding_equals_full_recomputation(small, overrides, chunks):
+@pytest.mark.parametrize("overrides", [*PAIRS, *ALONE[1:], *TOGETHER], ids=" ".join)
+def test_cached_decoding_equals_full_recomputation(small, overrides):
     model = build(small(*overrides))
     tokens = words(2, 12)
-    cache, logits = model.empty_cache(2), []
     with torch.no_grad():
-        for chunk in tokens.split(chunks, dim=1):
-            new, cache = model.decode(chunk, cache)
-            logits.append(new)
-        torch.testing.assert_close(torch.cat(logits, dim=1), model(tokens), atol=1e-5, rtol=0)
-    assert {layer.n_tokens for layer in cache} == {12}
-
-
-@EVERY_MODEL
-def test_cached_decoding_holds_for_every_model(small, overrides):
-    model = build(small(*overrides))
-    tokens = words(2, 6)
-    with torch.no_grad():
-        first, cache = model.decode(tokens[:, :4], model.empty_cache(2))
-        second, _ = model.decode(tokens[:, 4:], cache)
-        torch.testing.assert_close(torch.cat([first, second], dim=1), model(tokens), atol=1e-5, rtol=0)
+        full = model(tokens)
+        for chunks in ([5, 1, 4, 2], [0, 12], [1] * 12):
+            cache, logits = model.empty_cache(2), []
+            for chunk in tokens.split(chunks, dim=1):
+                new, cache = model.decode(chunk, cache)
+                logits.append(new)
+            torch.testing.assert_close(torch.cat(logits, dim=1), full, atol=1e-5, rtol=0)
+            assert {layer.n_tokens for layer in cache} == {12}
 
 
 @EVERY_PAIR
@@ -197,19 +199,19 @@ def test_a_forward_leaves_the_model_as_it_was(small, overrides):
 @EVERY_MODEL
 def test_seeds_run_stacked(small, overrides):
     """Parts are pure, so two seeds' parameters run as one model under vmap, each with its own result and gradient."""
-    models = [build(small(*overrides, f"seed={seed}")) for seed in (0, 1)]
+    models = [build(replace(small(*overrides), seed=seed)) for seed in (0, 1)]
     parameters, buffers = stack_module_state(models)
     tokens = words(3, 9)
     pos, document = torch.arange(9).expand(3, 9) % 5, torch.arange(9).expand(3, 9) // 5
 
-    def forward(parameters, buffers):
-        return functional_call(models[0], (parameters, buffers), (tokens, pos, document))
-
     def loss(logits):
         return F.cross_entropy(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())
 
-    stacked = vmap(forward)(parameters, buffers)
-    gradients = vmap(grad(lambda p, b: loss(forward(p, b))))(parameters, buffers)
+    def loss_and_logits(parameters, buffers):
+        logits = functional_call(models[0], (parameters, buffers), (tokens, pos, document))
+        return loss(logits), logits
+
+    gradients, stacked = vmap(grad(loss_and_logits, has_aux=True))(parameters, buffers)
     for i, model in enumerate(models):
         logits = model(tokens, pos, document)
         torch.testing.assert_close(stacked[i], logits, atol=1e-5, rtol=0)

@@ -8,7 +8,7 @@ import torch
 
 from lecture04 import config
 from lecture04.config import registry
-from lecture04.config.registry import lookup
+from lecture04.nn.families import FFNS
 
 
 def sigmoid(x):
@@ -41,12 +41,13 @@ GATED: dict[str, Callable[[float], float]] = {
     "swiglu": PLAIN["silu"],
 }
 D, F = 5, 7
+MODEL = config.Model(d_model=D, embed_scale=1.0)
 
 
 def layer(name, bias):
-    schema = config.Swish if name == "swish" else config.FFN
-    options = {"beta": BETA} if name == "swish" else {}
-    part = lookup("ffn", name)(schema(name=name, d_ff=F, bias=bias, **options), config.Model(d_model=D)).double()
+    beta = {"beta": BETA} if name == "swish" else {}
+    options = registry.options_of("ffn", name, config.FFN)(name=name, d_ff=F, bias=bias, **beta)
+    part = FFNS.lookup(name)(options, MODEL).double()
     g = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for parameter in part.parameters():
@@ -56,7 +57,7 @@ def layer(name, bias):
 
 @pytest.mark.parametrize("name", [*PLAIN, *GATED])
 def test_the_registry_knows_which_have_a_gate(name):
-    assert registry.fact("ffn", name, "gated", False) == (name in GATED)
+    assert registry.options_of("ffn", name, config.FFN).n_matrices == (3 if name in GATED else 2)
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -82,7 +83,7 @@ def test_swish_is_silu_at_one_and_relu_far_out():
     x = torch.linspace(-4, 4, 9, dtype=torch.float64)
 
     def swish(beta):
-        return lookup("ffn", "swish")(config.Swish(name="swish", d_ff=F, bias=False, beta=beta), config.Model())
+        return FFNS.lookup("swish")(config.Swish(name="swish", d_ff=F, bias=False, beta=beta), MODEL)
 
     torch.testing.assert_close(swish(1.0).activation(x), torch.nn.functional.silu(x))
     torch.testing.assert_close(swish(0.0).activation(x), x / 2)

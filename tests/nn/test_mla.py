@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from lecture04.config import UserError
 from lecture04.config import sizes as counts
 from lecture04.nn.init import build
 
@@ -23,14 +24,14 @@ def test_a_layer_is_its_equations(small, posenc):
     part, T = model.blocks[0].attention, 6
     x = torch.randn(1, T, 16, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
     pos = torch.arange(T)
-    sight = model.sight(pos, pos)
-    y, _ = part(x, sight)
+    context = model.attention_context(pos, pos)
+    y, _ = part(x, context)
     c = part.kv_norm(part.kv_down(x))[0]
-    r = sight.rotate(part.k_rope(x)[None])[0, 0]
+    r = context.rotate(part.k_rope(x)[None])[0, 0]
     outputs = []
     for i in range(4):
         q = part.q(x)[0].unflatten(-1, (4, 8))[:, i]
-        q_r = sight.rotate(q[None, None, :, 4:])[0, 0]
+        q_r = context.rotate(q[None, None, :, 4:])[0, 0]
         k, v = c @ part.k_up.weight[4 * i : 4 * i + 4].T, c @ part.v_up.weight[4 * i : 4 * i + 4].T
         scores = (q[:, :4] @ k.T + q_r @ r.T) / 8**0.5
         hidden = torch.ones(T, T, dtype=torch.bool).triu(1)
@@ -62,7 +63,7 @@ def test_absorbing_over_a_rotated_restored_key_is_wrong(small):
     model = model_of(small, "posenc=rope")
     part, pos = model.blocks[0].attention, torch.arange(6)
     x = torch.randn(1, 6, 16, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
-    rotate = model.sight(pos, pos).rotate
+    rotate = model.attention_context(pos, pos).rotate
     c = part.kv_norm(part.kv_down(x))[0]
     q, up = part.q(x)[0, :, :4], part.k_up.weight[:4]
     right = rotate(q[None, None])[0, 0] @ rotate((c @ up.T)[None, None])[0, 0].T
@@ -80,12 +81,12 @@ def test_absorbing_over_a_rotated_restored_key_is_wrong(small):
     ],
 )
 def test_what_it_cannot_be_combined_with_is_said(small, override, said):
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(UserError, match=said):
         small("attention=mla", override)
 
 
 def test_an_odd_rotated_width_is_said(small):
-    with pytest.raises(ValueError, match=r"attention\.d_rope=5"):
+    with pytest.raises(UserError, match=r"attention\.d_rope=5"):
         small("attention=mla", "posenc=rope", "attention.d_rope=5")
-    with pytest.raises(ValueError, match=r"posenc\.width=2"):
+    with pytest.raises(UserError, match=r"posenc\.width=2"):
         small("attention=mla", "posenc=rope", "posenc.width=2")

@@ -12,9 +12,15 @@ from lecture04.nn.init import build
 from lecture04.nn.posenc import NoPE, Sinusoidal
 from lecture04.nn.rope import RoPE
 
+UNSCALED = config.Scaling(n_original=64, beta_fast=32.0)
+
+
+def model(d_model, n_heads=1):
+    return config.Model(d_model=d_model, n_heads=n_heads, embed_scale=1.0)
+
 
 def rope(width=16, base=10000.0):
-    return RoPE(config.Rope(name="rope", base=base), config.Model(d_model=width, n_heads=1))
+    return RoPE(config.Rope(name="rope", base=base, width=width, scaling=UNSCALED), model(width))
 
 
 def turned(module, x_TK, pos):
@@ -28,7 +34,7 @@ def random(*shape, seed=0):
 
 @pytest.mark.parametrize("d", [8, 7, 64])
 def test_sinusoidal_adds_its_formula(d):
-    module = Sinusoidal(config.PosEnc(name="sinusoidal"), config.Model(d_model=d))
+    module = Sinusoidal(config.PosEnc(name="sinusoidal"), model(d))
     x, positions = random(2, 4, d), [0, 1, 17, 500]
     added = module.embed(x, torch.tensor(positions)) - x
     for t, p in enumerate(positions):
@@ -40,7 +46,7 @@ def test_sinusoidal_adds_its_formula(d):
 
 
 def test_sinusoidal_takes_positions_of_each_row():
-    module = Sinusoidal(config.PosEnc(name="sinusoidal"), config.Model(d_model=8))
+    module = Sinusoidal(config.PosEnc(name="sinusoidal"), model(8))
     x, pos = torch.zeros(2, 3, 8), torch.tensor([[0, 1, 2], [5, 0, 1]])
     together = module.embed(x, pos)
     for row in range(2):
@@ -50,7 +56,7 @@ def test_sinusoidal_takes_positions_of_each_row():
 def test_a_shift_of_position_is_a_linear_map_of_the_sinusoids():
     """PE(p + k) is a linear function of PE(p) that depends on k alone: what the 2017 paper chose it for."""
     d = 8
-    module = Sinusoidal(config.PosEnc(name="sinusoidal"), config.Model(d_model=d))
+    module = Sinusoidal(config.PosEnc(name="sinusoidal"), model(d))
     table = module.embed(torch.zeros(1, 40, d), torch.arange(40))[0].double()
     for k in (1, 9):
         step = torch.linalg.lstsq(table[:-k], table[k:]).solution
@@ -107,8 +113,9 @@ def test_rope_takes_positions_of_each_row():
 
 @pytest.mark.parametrize("module", [NoPE, Sinusoidal, RoPE])
 def test_an_encoding_does_nothing_at_the_places_of_the_others(module):
-    options = config.Rope(name="rope") if module is RoPE else config.PosEnc(name="any")
-    part, pos = module(options, config.Model(d_model=8, n_heads=2)), torch.arange(3)
+    rotated = config.Rope(name="rope", width=4, scaling=UNSCALED)
+    options = rotated if module is RoPE else config.PosEnc(name="any")
+    part, pos = module(options, model(8, n_heads=2)), torch.arange(3)
     x = random(1, 3, 8)
     if module is not Sinusoidal:
         assert torch.equal(part.embed(x, pos), x)
@@ -127,15 +134,15 @@ def test_without_positions_attention_is_blind_to_the_order_of_what_it_sees(small
     permuted = tokens[:, [2, 0, 3, 1, 4]]
     with torch.no_grad():
         for posenc in ("none", "sinusoidal", "rope"):
-            model = build(small(f"posenc={posenc}", "model.n_layers=1"))
-            difference = (model(tokens)[:, -1] - model(permuted)[:, -1]).abs().max()
+            built = build(small(f"posenc={posenc}", "model.n_layers=1"))
+            difference = (built(tokens)[:, -1] - built(permuted)[:, -1]).abs().max()
             assert (difference < 1e-6) == (posenc == "none")
 
 
 def test_a_models_logits_with_rope_do_not_move_with_the_documents_place(small):
-    model = build(small("posenc=rope"))
+    built = build(small("posenc=rope"))
     tokens = torch.tensor([[3, 4, 5, 6, 7]])
     document = torch.zeros_like(tokens)
     with torch.no_grad():
-        here, there = (model(tokens, torch.arange(5)[None] + start, document) for start in (0, 40))
+        here, there = (built(tokens, torch.arange(5)[None] + start, document) for start in (0, 40))
     torch.testing.assert_close(here, there, atol=1e-5, rtol=0)

@@ -12,7 +12,8 @@ from lecture04.nn.norm import RMSNorm
 from lecture04.nn.posenc import T5, ALiBi, Learned, Shaw, alibi_slopes
 from lecture04.nn.rope import HalfRoPE, RoPE
 
-MODEL = config.Model(d_model=24, n_heads=3)
+MODEL = config.Model(d_model=24, n_heads=3, embed_scale=1.0)
+UNSCALED = config.Scaling(n_original=64, beta_fast=32.0)
 
 
 def random(*shape, seed=0):
@@ -80,7 +81,7 @@ def test_alibis_slopes_for_any_number_of_heads(n):
 @pytest.mark.parametrize("n", [3, 4, 16, 32])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_alibis_slopes_are_exact_in_a_models_own_type(n, dtype):
-    module = ALiBi(config.PosEnc(name="alibi"), config.Model(d_model=n, n_heads=n)).to(dtype)
+    module = ALiBi(config.PosEnc(name="alibi"), config.Model(d_model=n, n_heads=n, embed_scale=1.0)).to(dtype)
     expected = torch.tensor(alibi_slopes(n), dtype=torch.float64)
     torch.testing.assert_close(module.slopes.double(), expected, atol=0, rtol=torch.finfo(dtype).eps)
 
@@ -95,7 +96,7 @@ def test_alibi_is_minus_slope_times_distance():
 
 def shaw_attention(causal, max_distance=2):
     posenc = Shaw(config.Shaw(name="shaw", max_distance=max_distance), MODEL)
-    options = config.Attention(name="mha", n_kv_heads=3, bias=False, causal=causal)
+    options = config.MultiHead(name="mha", n_kv_heads=3, bias=False, output_bias=False, scale=8**-0.5, causal=causal)
     part = Attention(options, MODEL, posenc, lambda width: RMSNorm(config.Norm(name="rmsnorm"), width)).double()
     with torch.no_grad():
         for seed, p in enumerate(part.parameters()):
@@ -111,7 +112,7 @@ def test_shaw_against_the_papers_sums(small, causal):
     # The model makes the mask; a model of these sizes makes the one that the attention needs.
     model = build(small("posenc=shaw", "model.d_model=24", "model.n_heads=3"))
     model.is_causal = causal
-    y, _ = part(x, model.sight(torch.arange(T), torch.arange(T)))
+    y, _ = part(x, model.attention_context(torch.arange(T), torch.arange(T)))
     q, k, v = (part.heads(layer(x)) for layer in (part.q, part.k, part.v))
     keys, values = part.relative.key, part.relative.value_table
     assert len(keys) == longest * (1 if causal else 2) + 1
@@ -126,14 +127,15 @@ def test_shaw_against_the_papers_sums(small, causal):
     torch.testing.assert_close(y, part.output(expected.transpose(1, 2).flatten(2)), atol=1e-12, rtol=0)
 
 
-def rope(kind, width=None, base=10000.0):
-    return kind(config.Rope(name="rope", width=width, base=base), config.Model(d_model=16, n_heads=1))
+def rope(kind, width, d_head=16):
+    options = config.Rope(name="rope", width=width, scaling=UNSCALED)
+    return kind(options, config.Model(d_model=d_head, n_heads=1, embed_scale=1.0))
 
 
-@pytest.mark.parametrize("width", [None, 8])
+@pytest.mark.parametrize("width", [16, 8])
 def test_the_two_layouts_are_one_function_under_a_permutation(width):
     """Dimension 2i of a pair goes to i, 2i + 1 to i + width/2; what is not turned stays."""
-    interleaved, half, n = rope(RoPE, width), rope(HalfRoPE, width), width or 16
+    interleaved, half, n = rope(RoPE, width), rope(HalfRoPE, width), width
     permuted = [*range(0, n, 2), *range(1, n, 2), *range(n, 16)]
     x, pos = random(1, 1, 7, 16), torch.arange(7) * 5
     one = interleaved.rotate(x, interleaved.rotation(pos))[..., permuted]
@@ -143,7 +145,7 @@ def test_the_two_layouts_are_one_function_under_a_permutation(width):
 
 @pytest.mark.parametrize("kind", [RoPE, HalfRoPE])
 def test_a_partial_rotation_leaves_the_rest_and_turns_as_if_the_head_were_narrow(kind):
-    partial, narrow = rope(kind, 8), kind(config.Rope(name="rope"), config.Model(d_model=8, n_heads=1))
+    partial, narrow = rope(kind, 8), rope(kind, 8, d_head=8)
     x, pos = random(1, 1, 5, 16), torch.arange(5)
     y = partial.rotate(x, partial.rotation(pos))
     assert torch.equal(y[..., 8:], x[..., 8:])

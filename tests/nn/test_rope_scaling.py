@@ -6,12 +6,13 @@ from dataclasses import replace
 import pytest
 import torch
 from hydra.errors import ConfigCompositionException
-from hypothesis import given, settings
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from lecture04.config import Model, Rope, RopeScaling, Scaling
+from lecture04.config import Model, Rope, RopeScaling, Scaling, UserError
 from lecture04.config import messages as errors
-from lecture04.config.resolve import settle, validate
+from lecture04.config.resolve import resolve
 from lecture04.nn.init import build
 from lecture04.nn.rope import HalfRoPE, RoPE
 from lecture04.nn.rope_scaling import dynamic, linear, llama3, none, ntk, scaled, yarn
@@ -24,7 +25,12 @@ BASES, WIDTHS, FACTORS = st.floats(2, 1e7), st.integers(2, 64).map(lambda n: 2 *
 
 
 def scaling(name, factor=8.0, n_original=N_ORIGINAL):
-    return Scaling(name=name, factor=1.0 if name is RopeScaling.none else factor, n_original=n_original)
+    return Scaling(
+        name=name,
+        factor=1.0 if name is RopeScaling.none else factor,
+        n_original=n_original,
+        beta_fast=4.0 if name is RopeScaling.llama3 else 32.0,
+    )
 
 
 def frequencies(name, n_tokens=4 * N_ORIGINAL, **options):
@@ -38,7 +44,7 @@ def turns(frequency, n_original=N_ORIGINAL):
 
 
 @given(base=BASES, width=WIDTHS)
-@settings(deadline=None)
+@hypothesis_settings(deadline=None)
 def test_none_is_ropes_own_formula(base, width):
     f, factor = none(base, width)
     assert f.tolist() == pytest.approx([base ** (-2 * i / width) for i in range(width // 2)], rel=1e-12)
@@ -46,7 +52,7 @@ def test_none_is_ropes_own_formula(base, width):
 
 
 @given(base=BASES, width=WIDTHS, factor=FACTORS)
-@settings(deadline=None)
+@hypothesis_settings(deadline=None)
 def test_linear_divides_every_frequency(base, width, factor):
     f, on_vectors = linear(base, width, factor)
     assert f.tolist() == pytest.approx([base ** (-2 * i / width) / factor for i in range(width // 2)], rel=1e-12)
@@ -54,7 +60,7 @@ def test_linear_divides_every_frequency(base, width, factor):
 
 
 @given(base=BASES, width=WIDTHS, factor=FACTORS)
-@settings(deadline=None)
+@hypothesis_settings(deadline=None)
 def test_ntk_leaves_the_fastest_pair_and_interpolates_the_slowest(base, width, factor):
     f, on_vectors = ntk(base, width, factor)
     plain, _ = none(base, width)
@@ -82,10 +88,12 @@ def test_llama3_is_the_papers_equation_by_parts(betas):
     assert on_vectors == 1.0
 
 
-def test_the_betas_left_open_are_those_of_the_formulas_authors():
+def test_the_betas_left_open_are_those_of_the_formulas_authors(compose):
     for formula, name in ((yarn, RopeScaling.yarn), (llama3, RopeScaling.llama3)):
+        asked = ("posenc=rope", f"posenc.scaling.name={name.name}", "posenc.scaling.factor=8")
+        options = compose(*asked, f"posenc.scaling.n_original={N_ORIGINAL}").posenc.scaling
         expected = formula(BASE, WIDTH, 8.0, N_ORIGINAL)
-        found = frequencies(name)
+        found = scaled(options, BASE, WIDTH)(torch.arange(4))
         assert torch.equal(found[0], expected[0])
         assert found[1] == expected[1]
 
@@ -115,7 +123,7 @@ def test_dynamic_takes_the_length_of_each_row():
 def test_keys_cached_before_a_context_grew_are_stale_with_dynamic(small):
     """Why decoding from a cache is not asked to be the full forward: while n_original is not passed, it is."""
     cfg = small("posenc=rope", "model.n_heads=2")
-    model = build(settled_with(cfg, RopeScaling.dynamic, n_original=16)).double()
+    model = build(scaled_by(cfg, RopeScaling.dynamic, n_original=16)).double()
     tokens = torch.randint(15, (1, 24), generator=torch.Generator().manual_seed(0))
     for n_tokens, is_stale in ((16, False), (24, True)):
         cache, pieces = model.empty_cache(1), []
@@ -145,7 +153,7 @@ def test_yarns_temperature(factor, expected):
 @pytest.mark.parametrize("overrides", [("attention=gqa",), ("attention=mla", "attention.d_rope=8")], ids=" ".join)
 def test_on_the_scores_the_temperature_is_a_scale_of_all_of_them(small, overrides):
     """Where every dimension is rotated that is the same as on the vectors; in MLA, where not all are, it is not."""
-    cfg = settled_with(small("posenc=rope", "model.n_heads=2", *overrides), RopeScaling.yarn, n_original=16)
+    cfg = scaled_by(small("posenc=rope", "model.n_heads=2", *overrides), RopeScaling.yarn, n_original=16)
     of_scores = replace(cfg, posenc=replace(cfg.posenc, scaling=replace(cfg.posenc.scaling, on_scores=True)))
     on_vectors, on_scores = build(cfg).double(), build(of_scores).double()
     none_at_all = replace(cfg, posenc=replace(cfg.posenc, scaling=replace(cfg.posenc.scaling, temperature=0.0)))
@@ -174,8 +182,9 @@ def test_longer_contexts_turn_no_faster_and_something_slower(name):
     assert f.dtype is torch.float64
 
 
-def rope(kind, name, width=None, d_head=16, **options):
-    return kind(Rope(name="rope", width=width, scaling=scaling(name, **options)), Model(d_model=d_head, n_heads=1))
+def rope(kind, name, width=16, **options):
+    model = Model(d_model=16, n_heads=1, embed_scale=4.0)
+    return kind(Rope(name="rope", width=width, scaling=scaling(name, **options)), model)
 
 
 def random(*shape, seed=0):
@@ -183,7 +192,7 @@ def random(*shape, seed=0):
 
 
 @pytest.mark.parametrize("kind", [RoPE, HalfRoPE])
-@pytest.mark.parametrize("width", [None, 8])
+@pytest.mark.parametrize("width", [16, 8])
 def test_interpolated_at_a_multiple_of_a_position_is_unscaled_at_the_position(kind, width):
     stretched, plain = rope(kind, RopeScaling.linear, width, factor=4.0), rope(kind, RopeScaling.none, width)
     x, pos = random(1, 2, 6, 16), torch.arange(6)
@@ -192,10 +201,10 @@ def test_interpolated_at_a_multiple_of_a_position_is_unscaled_at_the_position(ki
 
 
 @pytest.mark.parametrize("kind", [RoPE, HalfRoPE])
-@pytest.mark.parametrize("width", [None, 8])
+@pytest.mark.parametrize("width", [16, 8])
 @pytest.mark.parametrize("name", NAMES)
 def test_rotated_pairs_have_their_length_times_the_factor_and_the_rest_stays(kind, width, name):
-    part, n = rope(kind, name, width), width or 16
+    part, n = rope(kind, name, width), width
     x = random(1, 2, 6, 16)
     y = part.rotate(x, part.rotation(torch.arange(6) * 300))
     expected = 0.1 * math.log(8) + 1 if name is RopeScaling.yarn else 1.0
@@ -208,9 +217,9 @@ ATTENTIONS = [("attention=gqa",), ("attention=gqa", "posenc.width=4"), ("attenti
 MODELS = [(f"posenc={kind}", *attention) for kind in ("rope", "rope_half") for attention in ATTENTIONS]
 
 
-def settled_with(cfg, name, **options):
-    """The same config with another scaling, as an evaluation asks for it."""
-    return settle(replace(cfg, posenc=replace(cfg.posenc, scaling=scaling(name, **options))))
+def scaled_by(cfg, name, **options):
+    """The same run with another scaling, as an evaluation asks for it."""
+    return replace(cfg, posenc=replace(cfg.posenc, scaling=scaling(name, **options)))
 
 
 @pytest.mark.parametrize("overrides", MODELS, ids=" ".join)
@@ -219,18 +228,18 @@ def test_no_parameter_depends_on_the_scaling(small, overrides):
     cfg = small("model.n_heads=2", *overrides)
     plain, tokens = build(cfg).double(), torch.randint(15, (1, 40), generator=torch.Generator().manual_seed(0))
     for name in STRETCHING:
-        stretched = build(replace(settled_with(cfg, name, n_original=16), seed=1)).double()
+        stretched = build(replace(scaled_by(cfg, name, n_original=16), seed=1)).double()
         stretched.load_state_dict(plain.state_dict())
         change = (stretched(tokens) - plain(tokens)).abs().amax(dim=(0, 2))
         assert change[-1] > 1e-4, name
-    assert torch.equal(build(settled_with(cfg, RopeScaling.none)).double()(tokens), plain(tokens))
+    assert torch.equal(build(scaled_by(cfg, RopeScaling.none)).double()(tokens), plain(tokens))
 
 
 @pytest.mark.parametrize("name", STATIC)
 @pytest.mark.parametrize("overrides", MODELS, ids=" ".join)
 def test_decoding_from_a_cache_is_the_full_forward(small, overrides, name):
     cfg = small("model.n_heads=2", *overrides)
-    model = build(settled_with(cfg, name, n_original=16)).double()
+    model = build(scaled_by(cfg, name, n_original=16)).double()
     tokens = torch.randint(15, (2, 24), generator=torch.Generator().manual_seed(0))
     cache, pieces = model.empty_cache(2), []
     for chunk in tokens.split([9, 1, 1, 13], dim=1):
@@ -239,11 +248,13 @@ def test_decoding_from_a_cache_is_the_full_forward(small, overrides, name):
     torch.testing.assert_close(torch.cat(pieces, dim=1), model(tokens), atol=1e-12, rtol=0)
 
 
-def test_open_positions_settle_to_the_longest_document(compose):
-    assert compose("posenc=rope").posenc.scaling == Scaling(n_original=64)
+def test_open_positions_are_those_of_the_longest_document(compose):
+    assert compose("posenc=rope").posenc.scaling == Scaling(n_original=64, beta_fast=32.0)
     assert compose("posenc=rope", "data.max_len=80").posenc.scaling.n_original == 80
     asked = ("posenc.scaling.name=yarn", "posenc.scaling.factor=8", "posenc.scaling.n_original=50")
-    assert compose("posenc=rope_half", *asked).posenc.scaling == Scaling(RopeScaling.yarn, 8.0, 50)
+    assert compose("posenc=rope_half", *asked).posenc.scaling == Scaling(
+        name=RopeScaling.yarn, factor=8.0, n_original=50, beta_fast=32.0
+    )
 
 
 @pytest.mark.parametrize(
@@ -260,10 +271,13 @@ def test_open_positions_settle_to_the_longest_document(compose):
         (("posenc.base=1",), {"name": RopeScaling.yarn}, "posenc.base=1.0: posenc.scaling.name=yarn"),
     ],
 )
-def test_what_cannot_be_is_said(compose, overrides, changes, said):
-    cfg = compose("posenc=rope", *overrides)
-    wrong = replace(cfg, posenc=replace(cfg.posenc, scaling=replace(cfg.posenc.scaling, **changes)))
-    (error,) = validate(wrong)
+def test_what_cannot_be_is_said(settings, overrides, changes, said):
+    asked = settings("posenc=rope", *overrides)
+    for name, value in changes.items():
+        setattr(asked.posenc.scaling, name, value)
+    with pytest.raises(UserError) as caught:
+        resolve(asked)
+    (error,) = str(caught.value).splitlines()
     assert error.startswith(said)
 
 

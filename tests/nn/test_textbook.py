@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from lecture04.nn.attention import Sight
+from lecture04.nn.attention import AttentionContext
 from lecture04.nn.init import build
 
 TOKENS = torch.randint(15, (3, 13), generator=torch.Generator().manual_seed(0))
@@ -163,5 +163,5 @@ def test_a_block_is_torchs_encoder_layer(small, placement):
     x = torch.randn(2, 9, cfg.model.d_model, generator=torch.Generator().manual_seed(2))
     later = nn.Transformer.generate_square_subsequent_mask(9)
     pos = torch.arange(9)
-    y, _ = block(x, Sight(pos, pos, mask=None, is_causal=True, rotate=lambda t: t))
+    y, _ = block(x, AttentionContext(pos, pos, mask=None, is_causal=True, rotate=lambda t: t))
     torch.testing.assert_close(y, layer(x, src_mask=later, is_causal=True), atol=1e-5, rtol=0)

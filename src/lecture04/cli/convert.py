@@ -1,14 +1,14 @@
 """`lecture04 convert`: a finished run as a Hugging Face folder, and what such a folder is here."""
 
 import argparse
-import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from lecture04 import config
 from lecture04.config import messages
-from lecture04.config import overrides as arguments
-from lecture04.config import sizes as counts
-from lecture04.config.errors import UserError
+from lecture04.config.schema import Architecture
+
+if TYPE_CHECKING:
+    from lecture04.nn.model import LanguageModel
 
 
 def parser() -> argparse.ArgumentParser:
@@ -28,62 +28,20 @@ def parser() -> argparse.ArgumentParser:
     return p
 
 
-def write(run: Path, folder: Path, architecture: str | None) -> str:
-    """Write a run's model; what was written, and where. Raises UserError where the run has not finished."""
-    from lecture04.records.config_file import read_config
-    from lecture04.records.record import Record, Status
-
-    (cfg, _), status = read_config(run), Record(run).status()
-    if status is not Status.finished:
-        raise UserError(f"{run}: the run is {status.value}, not finished, so there is no model to write.")
-    from safetensors import SafetensorError
-
-    from lecture04.huggingface import files, folders
-    from lecture04.training import checkpoint
-
-    try:
-        model = checkpoint.load(cfg, run)
-    except (SafetensorError, RuntimeError) as e:
-        raise UserError(f"{run / checkpoint.NAME}: not this run's parameters: {e}") from e
-    their = folders.save(model, cfg, folder, architecture)
-    _, written = files.read_settings(folder)
-    apart = " Its embeddings are scaled, so the head that it shares with them was written on its own."
-    says = f"{folder}: written as {their.model_type} ({their.class_name}), {_n_parameters(written)}."
-    return says + apart * (cfg.model.tied and not written.model.tied)
-
-
-def read(folder: Path) -> str:
-    """What a folder's model is here, and the command that goes on from it. Raises UserError where it is nothing."""
-    from lecture04.huggingface import files, folders
-    from lecture04.huggingface.overrides import overrides, uptraining
-
-    their, cfg = files.read_settings(folder)
-    folders.check(folder, cfg)
-    lines = [
-        f"{folder}: {their.model_type} ({their.class_name}), {_n_parameters(cfg)}.",
-        f"Its vocabulary has {cfg.data.vocab_size:,} words, its rows at most {cfg.data.max_len:,}.",
-        "",
-        "Its parts, as overrides:",
-        f"  {shlex.join(overrides(cfg))}",
-        "",
-    ]
-    line = uptraining(cfg, str(folder))
-    if isinstance(line, str):
-        return "\n".join([*lines, f"It cannot be trained here: {line}."])
-    lines += [
-        "To go on from its parameters, its key and value heads merged:",
-        "  " + arguments.command_line("train.py", line),
-    ]
-    return "\n".join(lines)
-
-
-def _n_parameters(cfg: config.Architecture) -> str:
-    return f"{counts.params(cfg):,} parameters"
-
-
 def main(args: argparse.Namespace) -> None:
     """Do what was asked for, and say it."""
-    print(write(args.run, args.folder, args.architecture) if args.command == "write" else read(args.folder))
+    from lecture04.huggingface import command
+
+    if args.command == "read":
+        print(command.read(args.folder))
+        return
+
+    def load(run: Architecture, folder: Path) -> "LanguageModel":
+        from lecture04.training import checkpoint
+
+        return checkpoint.load(run, folder)
+
+    print(command.write(args.run, args.folder, args.architecture, load))
 
 
 def entry() -> None:

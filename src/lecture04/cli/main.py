@@ -8,12 +8,16 @@ COMMANDS = {
     "train": ("lecture04.cli.train:entry", "train one model, or with -m a table of them"),
     "probe": ("lecture04.lecture.probes.command:entry", "answer a question that needs no training of its own"),
     "report": ("lecture04.cli.report:entry", "tables again from their records; as pages, as figures, to W&B"),
+    "runs": ("lecture04.cli.runs:entry", "the store of runs: list, show, why two are not the same, prune"),
     "parts": ("lecture04.cli.help:entry", "every part with what it is and where it comes from"),
     "check-part": ("lecture04.cli.check_part:entry", "try what every part must hold to on one of yours"),
     "new": ("lecture04.cli.new:entry", "start a project with a part of your own"),
     "convert": ("lecture04.cli.convert:entry", "write a run as a Hugging Face folder, and read such a folder"),
     "sample": ("lecture04.cli.sample:entry", "documents of the Garden World with their true probabilities"),
-    "lecture": ("lecture04.cli.lecture:entry", "run what the lecture computes, judge its claims, write the notebook"),
+    "lecture": (
+        "lecture04.lecture.command:entry",
+        "run what the lecture computes, judge its claims, write the notebook",
+    ),
 }
 """Name -> the function that reads sys.argv[1:], and one line for --help."""
 

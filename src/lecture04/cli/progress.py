@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 from lecture04.config import Request, Run
 from lecture04.records.identity import evaluation_key
+from lecture04.records.metrics import METRICS
 from lecture04.records.record import Record, Status, is_other_code
 from lecture04.training.loop import Row
 from lecture04.training.run import Progress
@@ -47,12 +48,12 @@ def print_run(request: Request, record: Record, *, was_there: bool) -> None:
         print("there already, nothing trained" + (" (by other code: runs.reuse=config)" * is_other_code(record, run)))
     print(f"{how}, after {m['steps']:,} steps and {m['tokens']:,} tokens in {m['wall_seconds']:.0f} s, seed {run.seed}")
     for split in ("train", "val", "test"):
-        nll, perplexity, excess = (m[f"{split}/{name}"] for name in ("nll", "ppl", "excess"))
-        print(f"  {split:5s}  perplexity {perplexity:.3f}   {nll:.4f} nats a token, {excess:+.4f} over the true ones")
-    print(
-        f"  pronouns {m['pronouns/accuracy']:.4f} of {m['pronouns/n']:,} right, "
-        f"where the subject stands more than {request.evaluation.window} tokens back"
-    )
+        line = f"  {split:5s}  perplexity {m[f'{split}/ppl']:.3f}   {m[f'{split}/nll']:.4f} nats a token"
+        excess = m.get(f"{split}/excess")
+        print(line if excess is None else f"{line}, {excess:+.4f} over the true ones")
+    for metric in METRICS.values():
+        if metric.items and metric.name in m:
+            print(f"  {metric.label} {m[metric.name]:.4f} of {m[metric.items]:,.0f}: {metric.about}")
     print(
         f"  {m['params']:,} parameters (d_ff {m['d_ff']}, {m['mismatch']:+.2%} of the matched size), "
         f"{m['flops_per_token'] / 1e3:,.0f} kFLOP and {m['kv_per_token']} KV numbers a token\n"

@@ -10,7 +10,6 @@ Hydra composes one flat tree, `Settings`, in which sizes may be open. `resolve` 
 Nothing in these four is open: every size is a number. No torch here.
 """
 
-import math
 from dataclasses import dataclass, field, make_dataclass
 from enum import Enum
 from typing import Any, ClassVar
@@ -26,6 +25,7 @@ from lecture04.config.parts import (
     Init,
     Layout,
     Logger,
+    Model,
     Norm,
     Optim,
     Placement,
@@ -47,29 +47,6 @@ class Reuse(Enum):
 
     exact = "exact"
     config = "config"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Model(Options):
-    """The sizes that all parts share.
-
-    `bias` is that of the Linear layers. `embed_scale` multiplies the embeddings where they enter, null is
-    sqrt(d_model). `budget` is for `ffn.match=model`.
-    """
-
-    asked_only: ClassVar = {"budget": (int | None, bounded(None, at_least=1))}
-
-    d_model: int = bounded(64, at_least=1)
-    n_layers: int = bounded(2, at_least=1)
-    n_heads: int = bounded(4, at_least=1)
-    bias: bool = True
-    tied: bool = True
-    embed_scale: float = opened(lambda own, c: math.sqrt(own.d_model), above=0)
-
-    @property
-    def d_head(self) -> int:
-        """The width of one head."""
-        return self.d_model // self.n_heads
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -87,7 +87,7 @@ def architecture_errors(c: Architecture) -> list[str]:
 
 def run_errors(run: Run) -> list[str]:
     """What cannot be built: of the parts, and of what they are trained with."""
-    return [*architecture_errors(run), *run.init.errors(run), *run.optim.errors(run)]
+    return [*architecture_errors(run), *run.init.errors(), *run.optim.errors()]
 
 
 def training_errors(request: Request) -> list[str]:
@@ -95,7 +95,7 @@ def training_errors(request: Request) -> list[str]:
     run, errors = request.run, list[str]()
     if not run.attention.causal:
         errors.append("attention.causal=false: a model that sees what it predicts learns nothing; for probes only.")
-    errors += run.data.errors(request)
+    errors += run.data.errors(run.layout)
     if run.trainer.steps == 0 and not isinstance(run.init, Uptrain):
         errors.append("trainer.steps=0: must be at least 1; init=uptrain alone can be evaluated as it is.")
     return errors + _test_errors(request)

@@ -48,7 +48,7 @@ def _read(path: Path) -> Arrays | None:
         problem = f"it cannot be read ({error})"
     aside = path.with_suffix(".damaged")
     path.replace(aside)
-    log.warning("%s is damaged, %s: set aside as %s and made again", path, problem, aside.name)
+    log.warning("%s is damaged, %s: renamed to %s and made again", path, problem, aside.name)
     return None
 
 

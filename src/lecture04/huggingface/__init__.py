@@ -1,16 +1,19 @@
 """Models of Hugging Face's architectures as ours, and ours as theirs: configs and parameters, pure functions.
 
-their = ARCHITECTURES["llama"]
-cfg = their.read_config(config_json, base)        their.write_config(cfg)
-ours = read_state(their.table, state_dict, cfg)   write_state(their.table, ours, cfg)
+    their = ARCHITECTURES["llama"]
+    c = their.read_config(config_json)                their.write_config(c)
+    ours = read_state(their.table, state_dict, c)     write_state(their.table, ours, c)
+
+`c` is a `config.Architecture`. Folders are read and written in files.py and folders.py, for `lecture04 convert` and for
+runs that start from one (init.folder).
 """
 
 from lecture04.huggingface import deepseek, gpt, llama
 from lecture04.huggingface.mapping import read_state, write_state
-from lecture04.huggingface.settings import Architecture
+from lecture04.huggingface.settings import Conversion
 
-ARCHITECTURES: dict[str, Architecture] = {
-    a.model_type: a for a in (*llama.ARCHITECTURES, *gpt.ARCHITECTURES, *deepseek.ARCHITECTURES)
+ARCHITECTURES: dict[str, Conversion] = {
+    each.model_type: each for each in (*llama.ARCHITECTURES, *gpt.ARCHITECTURES, *deepseek.ARCHITECTURES)
 }
 
-__all__ = ["ARCHITECTURES", "Architecture", "read_state", "write_state"]
+__all__ = ["ARCHITECTURES", "Conversion", "read_state", "write_state"]

@@ -5,57 +5,58 @@ from typing import Any
 
 from lecture04 import config
 from lecture04.config import RopeScaling
-from lecture04.huggingface.mapping import SAME, Rotated, Stacked, Table, d_head, n_heads, row
+from lecture04.huggingface.mapping import SAME, NameMap, Rotated, Stacked, d_head, n_heads, rule
 from lecture04.huggingface.settings import (
-    Architecture,
+    Conversion,
     Theirs,
     read_rope,
     read_sizes,
     refuse,
     require,
+    resolved,
     write_rope,
     write_sizes,
 )
 
 
-def d_latent(cfg: config.Root) -> int:
+def d_latent(c: config.Architecture) -> int:
     """L."""
-    assert isinstance(cfg.attention, config.MLA)
-    return cfg.attention.d_latent
+    assert isinstance(c.attention, config.MLA)
+    return c.attention.d_latent
 
 
-def d_rope(cfg: config.Root) -> int:
+def d_rope(c: config.Architecture) -> int:
     """R."""
-    assert isinstance(cfg.attention, config.MLA)
-    return cfg.attention.d_rope
+    assert isinstance(c.attention, config.MLA)
+    return c.attention.d_rope
 
 
 Q = Rotated(in_halves=False, heads=n_heads, width=d_rope, offset=d_head)
-K_ROPE = Rotated(in_halves=False, heads=lambda cfg: 1, width=d_rope)
-DEEPSEEK = Table(
+K_ROPE = Rotated(in_halves=False, heads=lambda c: 1, width=d_rope)
+DEEPSEEK = NameMap(
     "model.embed_tokens.weight",
     "lm_head.weight",
     (
-        row("blocks.{i}.attention.q.*", "model.layers.{i}.self_attn.q_proj.*", Q),
-        row(
+        rule("blocks.{i}.attention.q.*", "model.layers.{i}.self_attn.q_proj.*", Q),
+        rule(
             ("blocks.{i}.attention.kv_down.*", "blocks.{i}.attention.k_rope.*"),
             "model.layers.{i}.self_attn.kv_a_proj_with_mqa.*",
             Stacked((d_latent, d_rope), (SAME, K_ROPE)),
         ),
-        row("blocks.{i}.attention.kv_norm.weight", "model.layers.{i}.self_attn.kv_a_layernorm.weight"),
-        row(
+        rule("blocks.{i}.attention.kv_norm.weight", "model.layers.{i}.self_attn.kv_a_layernorm.weight"),
+        rule(
             ("blocks.{i}.attention.k_up.weight", "blocks.{i}.attention.v_up.weight"),
             "model.layers.{i}.self_attn.kv_b_proj.weight",
             Stacked((d_head, d_head), (SAME, SAME), heads=n_heads),
         ),
-        row("blocks.{i}.attention.output.*", "model.layers.{i}.self_attn.o_proj.*"),
+        rule("blocks.{i}.attention.output.*", "model.layers.{i}.self_attn.o_proj.*"),
         *(
-            row(f"blocks.{{i}}.ffn.{name}.*", f"model.layers.{{i}}.mlp.{name}_proj.*")
+            rule(f"blocks.{{i}}.ffn.{name}.*", f"model.layers.{{i}}.mlp.{name}_proj.*")
             for name in ("gate", "up", "down")
         ),
-        row("blocks.{i}.attention_norm.weight", "model.layers.{i}.input_layernorm.weight"),
-        row("blocks.{i}.ffn_norm.weight", "model.layers.{i}.post_attention_layernorm.weight"),
-        row("final_norm.weight", "model.norm.weight"),
+        rule("blocks.{i}.attention_norm.weight", "model.layers.{i}.input_layernorm.weight"),
+        rule("blocks.{i}.ffn_norm.weight", "model.layers.{i}.post_attention_layernorm.weight"),
+        rule("final_norm.weight", "model.norm.weight"),
     ),
     ignored=(r"rotary_emb\.inv_freq$",),
 )
@@ -64,7 +65,7 @@ DEEPSEEK = Table(
 LATENT_EPS = 1e-6
 
 
-def read_deepseek(theirs: Theirs, base: config.Root) -> config.Root:
+def read_deepseek(theirs: Theirs) -> config.Architecture:
     """DeepSeek-V2 and -V3 of dense layers, queries not compressed (DeepSeek-AI 2024).
 
     YaRN's temperature is theirs: with mscale_all_dim on all scores, (0.1 mscale_all_dim ln(factor) + 1)^2.
@@ -83,7 +84,7 @@ def read_deepseek(theirs: Theirs, base: config.Root) -> config.Root:
     )
     if theirs.get("first_k_dense_replace", 0) < theirs["num_hidden_layers"]:
         raise ValueError(f"first_k_dense_replace={theirs.get('first_k_dense_replace')}: there are no experts here.")
-    cfg = read_sizes({**theirs, "head_dim": None}, base, tied=False)
+    sizes = read_sizes({**theirs, "head_dim": None}, tied=False)
     latent, rope = theirs["kv_lora_rank"], theirs["qk_rope_head_dim"]
     given = theirs.get("rope_parameters") or theirs.get("rope_scaling") or {}
     posenc = replace(read_rope(theirs, "rope", rope), width=rope)
@@ -91,27 +92,21 @@ def read_deepseek(theirs: Theirs, base: config.Root) -> config.Root:
         if given.get("mscale") != m:
             raise ValueError(f"mscale={given.get('mscale')}: must be mscale_all_dim={m} here.")
         posenc = replace(posenc, scaling=replace(posenc.scaling, on_scores=True, temperature=0.1 * m))
-    return replace(
-        cfg,
-        ffn=config.FFN(name="swiglu", d_ff=theirs["intermediate_size"], bias=False),
-        norm=config.Norm(name="rmsnorm", eps=theirs["rms_norm_eps"]),
-        placement=config.Placement(name="pre"),
-        attention=config.MLA(
-            name="mla",
-            n_kv_heads=cfg.model.n_heads,
-            bias=False,
-            output_bias=False,
-            d_latent=latent,
-            d_rope=rope,
-        ),
+    return resolved(
+        sizes,
+        ffn=config.asked(config.FFN, name="swiglu", d_ff=theirs["intermediate_size"], bias=False),
+        norm=config.asked(config.Norm, name="rmsnorm", eps=theirs["rms_norm_eps"]),
+        placement=config.asked(config.Placement, name="pre"),
+        attention=config.asked(config.MLA, name="mla", bias=False, d_latent=latent, d_rope=rope),
         posenc=posenc,
     )
 
 
-def write_deepseek(cfg: config.Root) -> dict[str, Any]:
+def write_deepseek(c: config.Architecture) -> dict[str, Any]:
     """Every layer dense."""
+    is_latent = isinstance(c.attention, config.MLA)
     require(
-        cfg,
+        c,
         "deepseek",
         ffn__name=("swiglu",),
         ffn__bias=(False,),
@@ -120,36 +115,36 @@ def write_deepseek(cfg: config.Root) -> dict[str, Any]:
         placement__name=("pre",),
         attention__name=("mla",),
         attention__bias=(False,),
-        attention__has_output_bias=(False,),
+        attention__output_bias=(False,),
         attention__causal=(True,),
-        attention__scale=(None,),
+        attention__scale=((c.model.d_head + d_rope(c)) ** -0.5 if is_latent else c.attention.scale,),
         posenc__name=("rope", "rope_half"),
     )
-    assert isinstance(cfg.posenc, config.Rope)
-    scaling = cfg.posenc.scaling
-    plain = replace(cfg.posenc, scaling=replace(scaling, on_scores=False, temperature=0.1))
-    rope = write_rope(replace(cfg, posenc=plain if scaling.on_scores else cfg.posenc))
+    assert isinstance(c.posenc, config.Rope)
+    scaling = c.posenc.scaling
+    plain = replace(c.posenc, scaling=replace(scaling, on_scores=False, temperature=0.1))
+    rope = write_rope(replace(c, posenc=plain if scaling.on_scores else c.posenc))
     if scaling.name is RopeScaling.yarn and scaling.on_scores:
         rope["rope_scaling"] |= dict.fromkeys(("mscale", "mscale_all_dim"), scaling.temperature / 0.1)
     return {
-        **write_sizes(cfg, DEEPSEEK),
+        **write_sizes(c, DEEPSEEK),
         **rope,
-        "num_key_value_heads": cfg.model.n_heads,
+        "num_key_value_heads": c.model.n_heads,
         "q_lora_rank": None,
-        "kv_lora_rank": d_latent(cfg),
-        "qk_rope_head_dim": d_rope(cfg),
-        "qk_nope_head_dim": cfg.model.d_head,
-        "v_head_dim": cfg.model.d_head,
-        "first_k_dense_replace": cfg.model.n_layers,
-        "intermediate_size": cfg.ffn.d_ff,
+        "kv_lora_rank": d_latent(c),
+        "qk_rope_head_dim": d_rope(c),
+        "qk_nope_head_dim": c.model.d_head,
+        "v_head_dim": c.model.d_head,
+        "first_k_dense_replace": c.model.n_layers,
+        "intermediate_size": c.ffn.d_ff,
         "hidden_act": "silu",
-        "rms_norm_eps": cfg.norm.eps,
+        "rms_norm_eps": c.norm.eps,
         "attention_bias": False,
     }
 
 
 ABSENT = {"q_lora_rank": 1536, "qk_nope_head_dim": 128, "v_head_dim": 128}
 ARCHITECTURES = (
-    Architecture("deepseek_v2", "DeepseekV2ForCausalLM", DEEPSEEK, read_deepseek, write_deepseek, ABSENT),
-    Architecture("deepseek_v3", "DeepseekV3ForCausalLM", DEEPSEEK, read_deepseek, write_deepseek, ABSENT),
+    Conversion("deepseek_v2", "DeepseekV2ForCausalLM", DEEPSEEK, read_deepseek, write_deepseek, ABSENT),
+    Conversion("deepseek_v3", "DeepseekV3ForCausalLM", DEEPSEEK, read_deepseek, write_deepseek, ABSENT),
 )

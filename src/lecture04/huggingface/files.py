@@ -8,16 +8,17 @@ import json
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from safetensors import SafetensorError, safe_open
 
 from lecture04 import config
-from lecture04.config.messages import UserError
-from lecture04.config.resolve import settle
+from lecture04.config.errors import UserError
+from lecture04.config.resolve import part
 from lecture04.huggingface import ARCHITECTURES
 from lecture04.huggingface.missing import why
-from lecture04.huggingface.settings import Architecture, Theirs
+from lecture04.huggingface.settings import Conversion, Theirs
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 OTHER_WEIGHTS = ("pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "flax_model.msgpack")
@@ -36,15 +37,6 @@ NUMBERS_OR_NULL = ("beta_fast", "beta_slow", "softmax_scale")
 BELOW = ("rope_scaling", "rope_parameters", "attn_config")
 """Settings that are settings of their own."""
 
-# All that a config needs and a folder does not say, for a model that nobody trains.
-NEUTRAL = config.Root(
-    init=config.Init(name="torch"),
-    optim=config.AdamW(name="adamw"),
-    data=config.Garden(name="garden", vocab_size=1, max_len=1, n_train=1),
-    logger=config.Logger(name="none"),
-    trainer=config.Trainer(steps=1, epochs=None),
-)
-
 
 def read_json(path: Path) -> dict[str, Any]:
     """A JSON file of settings. Raises UserError where it is not there, or is none."""
@@ -60,8 +52,8 @@ def read_json(path: Path) -> dict[str, Any]:
     return content
 
 
-def architecture(folder: Path | str) -> tuple[Architecture, Theirs]:
-    """A folder's architecture, and its config.json. Raises UserError where no part here makes it up."""
+def conversion(folder: Path | str) -> tuple[Conversion, Theirs]:
+    """How a folder's model is read, and its config.json. Raises UserError where no part here makes it up."""
     path = Path(folder) / CONFIG
     theirs = read_json(path)
     their = ARCHITECTURES.get(str(theirs.get("model_type")))
@@ -70,20 +62,20 @@ def architecture(folder: Path | str) -> tuple[Architecture, Theirs]:
     return their, theirs
 
 
-def read_settings(folder: Path, base: config.Root | None = None) -> tuple[Architecture, config.Root]:
-    """A folder's architecture, and its config as a settled one of ours; what is not the model's is `base`'s.
+def read_settings(folder: Path) -> tuple[Conversion, config.Architecture]:
+    """How a folder's model is read, and what its config.json describes.
 
     Raises UserError naming each setting that is missing, is not what it should be, or that no part here follows.
     """
     path = Path(folder) / CONFIG
-    their, theirs = architecture(folder)
+    their, theirs = conversion(folder)
     bad = _badly_typed(theirs)
     if theirs.get("quantization_config"):
         bad.append("quantization_config: there is no part here for quantised parameters.")
     if bad:
         raise UserError("\n".join(f"{path}: {line}" for line in bad))
     try:
-        return their, settle(their.read_config({**their.absent, **theirs}, NEUTRAL if base is None else base))
+        return their, their.read_config({**their.absent, **theirs})
     except KeyError as e:
         raise UserError(f"{path}: {e.args[0]}: missing, and {their.model_type} needs it.") from e
     except TypeError as e:
@@ -110,27 +102,36 @@ def _is_positive(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < float("inf")
 
 
-def source(folder: Path, run: config.Root) -> config.Root:
-    """The settled config of the model in a folder, for a run that starts from it (init.folder): with the run's data.
+def source(folder: Path, settings: Any) -> config.Architecture:
+    """What a run of these settings starts from, the model in `init.folder`; RoPE's layout is the run's.
 
-    RoPE's layout is the run's: either is read exactly. Raises UserError as `read_settings`, and where the vocabulary
-    or the length does not fit.
+    `settings` are those of the run, still open. Raises UserError as `read_settings`, and where the vocabulary or the
+    length does not fit (see `fits`).
     """
-    _, read = read_settings(folder)
-    path, errors = Path(folder) / CONFIG, list[str]()
-    if read.data.vocab_size != run.data.vocab_size:
-        errors.append(f"vocab_size={read.data.vocab_size}: must be {run.data.vocab_size}, the words of data.")
-    if read.data.max_len < run.data.max_len:
-        errors.append(f"{read.data.max_len} positions: must be at least data.max_len={run.data.max_len}.")
-    if errors:
-        raise UserError("\n".join(f"{path}: {line}" for line in errors))
-    posenc = read.posenc
-    if isinstance(posenc, config.Rope) and isinstance(run.posenc, config.Rope):
-        posenc = replace(posenc, name=run.posenc.name)
-        if posenc.scaling.name is config.RopeScaling.none:  # not scaled, so it says nothing; settling sets the run's
-            posenc = replace(posenc, scaling=replace(posenc.scaling, n_original=run.data.max_len))
-    same = {family: getattr(run, family) for family in config.INHERITED}
-    return replace(read, posenc=posenc, seed=run.seed, **same)
+    folder, (_, found) = Path(folder), read_settings(folder)
+    try:
+        facts = part("data", settings.data, None).facts()
+    except ValueError:
+        return found  # `resolve` says it of the run itself
+    n_ctx = part("layout", settings.layout, SimpleNamespace(facts=facts)).length
+    if errors := fits(found, facts.vocab_size, n_ctx):
+        raise UserError("\n".join(f"{folder / CONFIG}: {line}" for line in errors))
+    posenc = found.posenc
+    if isinstance(posenc, config.Rope) and settings.posenc.name in ("rope", "rope_half"):
+        posenc = replace(posenc, name=settings.posenc.name)  # either layout is read exactly
+        if posenc.scaling.name is config.RopeScaling.none:  # nothing is scaled, so its length is that of any row
+            posenc = replace(posenc, scaling=replace(posenc.scaling, n_original=n_ctx))
+    return replace(found, posenc=posenc)
+
+
+def fits(c: config.Architecture, vocab_size: int, n_ctx: int) -> list[str]:
+    """What keeps a run with this vocabulary and rows of this length from starting with the model, a sentence each."""
+    errors = list[str]()
+    if c.vocab_size != vocab_size:
+        errors.append(f"vocab_size={c.vocab_size}: must be {vocab_size}, the words of data.")
+    if c.n_ctx < n_ctx:
+        errors.append(f"{c.n_ctx} positions: must be at least {n_ctx}, the length of a row (layout.length).")
+    return errors
 
 
 @dataclass(frozen=True)

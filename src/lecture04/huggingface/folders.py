@@ -1,7 +1,7 @@
 """Models in Hugging Face folders: config.json and safetensors, written whole and read whole or not at all.
 
-    save(model, cfg, "hf")                  # in the first architecture that has a place for every part
-    cfg, model = load("hf")                 # any of ARCHITECTURES, in one file or in many
+    save(model, c, "hf")                  # in the first architecture that has a place for every part
+    c, model = load("hf")                 # any of ARCHITECTURES, in one file or in many; c is a config.Architecture
 
 What is read is float32, as everything here is trained: bfloat16 and float16 become it exactly, float64 is rounded.
 What is written has the type that the model has. No tokenizer is read or written.
@@ -10,6 +10,7 @@ What is written has the type that the model has. No tokenizer is read or written
 import json
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,38 +20,39 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from lecture04 import config
-from lecture04.config import resolve as settle
-from lecture04.config.messages import UserError, nearest
-from lecture04.huggingface import ARCHITECTURES, Architecture, files, read_state, write_state
+from lecture04.config.errors import UserError, nearest
+from lecture04.huggingface import ARCHITECTURES, Conversion, files, read_state, write_state
 from lecture04.huggingface.files import CONFIG, WEIGHTS, Held, held, read_settings
-from lecture04.huggingface.mapping import Table
+from lecture04.huggingface.mapping import NameMap
 from lecture04.nn.model import LanguageModel
 
 FLOATS = ("F64", "F32", "F16", "BF16")
 MARK = {"written_by": "lecture04"}
 """What `save` knows its own config.json by. transformers keeps it, and adds a transformers_version of its own."""
+SPECIAL_TOKENS = ("bos_token_id", "eos_token_id", "pad_token_id")
+"""What transformers would fill in by itself where a config.json does not say it."""
 
 
-def load(folder: Path | str, base: config.Root | None = None) -> tuple[config.Root, LanguageModel]:
-    """The model in a folder, and its settled config; what is not the model's (data, optimiser, ...) is `base`'s.
+def load(folder: Path | str) -> tuple[config.Architecture, LanguageModel]:
+    """The model in a folder, and what it is.
 
     Raises:
         UserError: the folder is not whole, or holds what no part here expresses; a line for each problem, naming file
             and setting or tensor. Nothing has been loaded then.
     """
-    _, cfg = read_settings(Path(folder), base)
-    state = parameters(folder, cfg)
-    model = LanguageModel(cfg)
+    _, c = read_settings(Path(folder))
+    state = parameters(folder, c)
+    model = LanguageModel(c)
     model.load_state_dict(state)
-    return cfg, model
+    return c, model
 
 
-def parameters(folder: Path | str, cfg: config.Root) -> dict[str, Tensor]:
-    """A folder's parameters under our names, float32, for the model of `cfg`, which is as its config was read.
+def parameters(folder: Path | str, c: config.Architecture) -> dict[str, Tensor]:
+    """A folder's parameters under our names, float32, for the model of `c`, which is as its config was read.
 
     Raises UserError as `load` does.
     """
-    folder, where, (their, _) = Path(folder), check(folder, cfg), files.architecture(folder)
+    folder, where, (their, _) = Path(folder), check(folder, c), files.conversion(folder)
     theirs = dict[str, Tensor]()
     try:
         for file in {tensor.file for tensor in where.values()}:
@@ -58,22 +60,22 @@ def parameters(folder: Path | str, cfg: config.Root) -> dict[str, Tensor]:
                 for name, tensor in where.items():
                     if tensor.file == file:
                         theirs[name] = tensors.get_tensor(tensor.name).float()
-        return read_state(their.table, theirs, cfg)
+        return read_state(their.table, theirs, c)
     except (ValueError, SafetensorError) as e:
         raise UserError(f"{folder}: {e}") from e
 
 
-def check(folder: Path | str, cfg: config.Root) -> dict[str, Held]:
+def check(folder: Path | str, c: config.Architecture) -> dict[str, Held]:
     """The tensors of a folder that are parameters, by the architecture's names; only the files' headers are read.
 
     Raises UserError with a line for each tensor that is missing, has no place, or is of another shape or type than the
-    model of `cfg` has.
+    model of `c` has.
     """
-    folder, (their, _) = Path(folder), files.architecture(folder)
-    expected = shapes(their.table, cfg)
+    folder, (their, _) = Path(folder), files.conversion(folder)
+    expected = shapes(their.table, c)
     found = _as_in_the_model(held(folder), their.table)
     where = folder / WEIGHTS if (folder / WEIGHTS).exists() else folder
-    may_lack = {their.table.head} if cfg.model.tied else set[str]()
+    may_lack = {their.table.head} if c.model.tied else set[str]()
     errors = [
         f"{where}: {_on_disk(name, their.table)}: missing; expected {_size(shape)}."
         for name, shape in expected.items()
@@ -92,17 +94,17 @@ def check(folder: Path | str, cfg: config.Root) -> dict[str, Held]:
     return {name: tensor for name, tensor in found.items() if name in expected}
 
 
-def shapes(table: Table, cfg: config.Root) -> dict[str, tuple[int, ...]]:
+def shapes(table: NameMap, c: config.Architecture) -> dict[str, tuple[int, ...]]:
     """The shape of every parameter under their names, the head's too where it is tied; no model is built."""
     with torch.device("meta"):
-        ours = LanguageModel(cfg).state_dict()
+        ours = LanguageModel(c).state_dict()
     # Zeros that take no memory, since a layout may ask for their values.
     zeros = {name: torch.zeros(()).expand(tensor.shape) for name, tensor in ours.items()}
-    found = {name: tuple(tensor.shape) for name, tensor in write_state(table, zeros, cfg).items()}
+    found = {name: tuple(tensor.shape) for name, tensor in write_state(table, zeros, c).items()}
     return found | {table.head: found[table.embed]}
 
 
-def _as_in_the_model(tensors: dict[str, Held], table: Table) -> dict[str, Held]:
+def _as_in_the_model(tensors: dict[str, Held], table: NameMap) -> dict[str, Held]:
     """Tensors by the names that the model has for them, where files have others.
 
     A model without a head (GPT-2 as it was published, say) lacks the first part of every name.
@@ -118,7 +120,7 @@ def _as_in_the_model(tensors: dict[str, Held], table: Table) -> dict[str, Held]:
     return named
 
 
-def _on_disk(name: str, table: Table) -> str:
+def _on_disk(name: str, table: NameMap) -> str:
     """What a parameter is called in files."""
     return table.head_on_disk or name if name == table.head else name
 
@@ -127,19 +129,26 @@ def _size(shape: tuple[int, ...]) -> str:
     return " x ".join(map(str, shape)) or "a single number"
 
 
-def save(model: LanguageModel, cfg: config.Root, folder: Path | str, architecture: str | None = None) -> Architecture:
-    """Write a settled config's model into a folder, and say as which architecture: the first that has all its parts.
+def save(
+    model: LanguageModel,
+    c: config.Architecture,
+    folder: Path | str,
+    architecture: str | None = None,
+    special_tokens: Mapping[str, int] | None = None,
+) -> Conversion:
+    """Write a model into a folder, and say as which of their architectures: the first that has all its parts.
 
     The folder appears whole, by rename. One that `save` wrote before, with nothing else in it, is replaced.
+    `special_tokens` are ids by their names in a config.json (SPECIAL_TOKENS); null where nobody knows them.
 
     Raises:
         UserError: the architecture (or each of them) has no place for one of the parts, or other things lie there.
     """
     folder = Path(folder)
-    their, settings = as_theirs(cfg, architecture)
+    their, settings = as_theirs(c, architecture)
     _refuse_to_overwrite(folder)
     try:
-        tensors = write_state(their.table, model.state_dict(), cfg)
+        tensors = write_state(their.table, model.state_dict(), c)
     except ValueError as e:
         raise UserError(f"{their.model_type}: {e}") from e
     dtype = str(model.embed.weight.dtype).removeprefix("torch.")
@@ -148,7 +157,11 @@ def save(model: LanguageModel, cfg: config.Root, folder: Path | str, architectur
     part, before = (target.with_name(f".{target.name}.{os.getpid()}.{end}") for end in ("part", "before"))
     part.mkdir(parents=True)
     try:
-        text = json.dumps(MARK | head | settings | _special_tokens(cfg), indent=2, sort_keys=True)
+        text = json.dumps(
+            MARK | head | settings | dict.fromkeys(SPECIAL_TOKENS) | dict(special_tokens or {}),
+            indent=2,
+            sort_keys=True,
+        )
         (part / CONFIG).write_text(text + "\n", encoding="utf-8")
         in_file = {_on_disk(name, their.table): tensor.contiguous() for name, tensor in tensors.items()}
         save_file(in_file, part / WEIGHTS, metadata={"format": "pt"})
@@ -165,8 +178,8 @@ def save(model: LanguageModel, cfg: config.Root, folder: Path | str, architectur
     return their
 
 
-def as_theirs(cfg: config.Root, architecture: str | None = None) -> tuple[Architecture, dict[str, Any]]:
-    """The architecture that a settled config is written as, and its settings.
+def as_theirs(c: config.Architecture, architecture: str | None = None) -> tuple[Conversion, dict[str, Any]]:
+    """Which of their architectures a model is written as, and its settings.
 
     Raises UserError with what the architecture has no place for; where none was named and none will do, with what the
     nearest lacks.
@@ -176,23 +189,13 @@ def as_theirs(cfg: config.Root, architecture: str | None = None) -> tuple[Archit
     lacking = dict[str, list[str]]()
     for name in [architecture] if architecture else ARCHITECTURES:
         try:
-            return ARCHITECTURES[name], ARCHITECTURES[name].write_config(cfg)
+            return ARCHITECTURES[name], ARCHITECTURES[name].write_config(c)
         except ValueError as e:
             lacking[name] = str(e).splitlines()
     closest = min(lacking, key=lambda name: len(lacking[name]))
     if architecture is None:
         lacking[closest].insert(0, f"No architecture has a place for all parts; the nearest is {closest}:")
     raise UserError("\n".join(lacking[closest]))
-
-
-def _special_tokens(cfg: config.Root) -> dict[str, int | None]:
-    """The ids of the Garden World's own words; of another vocabulary nobody here knows them."""
-    names = {"bos_token_id": "<bos>", "eos_token_id": "<eos>", "pad_token_id": "<pad>"}
-    if not isinstance(cfg.data, config.Garden) or cfg.data.vocab_size != settle.GARDEN_VOCAB:
-        return dict.fromkeys(names)
-    from lecture04.data.garden import TOKEN_ID
-
-    return {name: TOKEN_ID[word] for name, word in names.items()}
 
 
 def _refuse_to_overwrite(folder: Path) -> None:

@@ -1,6 +1,5 @@
 """GPT-2, GPT-NeoX and MPT: LayerNorm, plain feed-forward layers, q, k and v in one matrix."""
 
-from dataclasses import replace
 from typing import Any
 
 from lecture04 import config
@@ -8,24 +7,26 @@ from lecture04.huggingface.mapping import (
     K_HALVES,
     Q_HALVES,
     SAME,
-    Layout,
-    Row,
+    NameMap,
+    Rule,
     Stacked,
-    Table,
+    TensorLayout,
     Transposed,
     WithoutBias,
     d_head,
     d_model,
     n_heads,
-    row,
+    rule,
 )
 from lecture04.huggingface.settings import (
-    Architecture,
+    Conversion,
+    Sizes,
     Theirs,
     read_rope,
     read_sizes,
     refuse,
     require,
+    resolved,
     write_rope,
     write_sizes,
 )
@@ -33,23 +34,25 @@ from lecture04.huggingface.settings import (
 QKV = ("blocks.{i}.attention.q.*", "blocks.{i}.attention.k.*", "blocks.{i}.attention.v.*")
 
 
-def rows(theirs: str, qkv: str, output: str, up: str, down: str, layout: tuple[Layout, Layout]) -> tuple[Row, ...]:
+def rules(
+    theirs: str, qkv: str, output: str, up: str, down: str, layout: tuple[TensorLayout, TensorLayout]
+) -> tuple[Rule, ...]:
     """The Linear layers of a block; `layout` is that of q, k and v together, and of the others."""
     together, alone = layout
     return (
-        row(QKV, f"{theirs}{qkv}.*", together),
-        row("blocks.{i}.attention.output.*", f"{theirs}{output}.*", alone),
-        row("blocks.{i}.ffn.up.*", f"{theirs}{up}.*", alone),
-        row("blocks.{i}.ffn.down.*", f"{theirs}{down}.*", alone),
+        rule(QKV, f"{theirs}{qkv}.*", together),
+        rule("blocks.{i}.attention.output.*", f"{theirs}{output}.*", alone),
+        rule("blocks.{i}.ffn.up.*", f"{theirs}{up}.*", alone),
+        rule("blocks.{i}.ffn.down.*", f"{theirs}{down}.*", alone),
     )
 
 
 END_TO_END = Stacked((d_model,) * 3, (SAME,) * 3)
-GPT2 = Table(
+GPT2 = NameMap(
     "transformer.wte.weight",
     "lm_head.weight",
     (
-        *rows(
+        *rules(
             "transformer.h.{i}.",
             "attn.c_attn",
             "attn.c_proj",
@@ -57,19 +60,19 @@ GPT2 = Table(
             "mlp.c_proj",
             (Transposed(END_TO_END), Transposed()),
         ),
-        row("blocks.{i}.attention_norm.*", "transformer.h.{i}.ln_1.*"),
-        row("blocks.{i}.ffn_norm.*", "transformer.h.{i}.ln_2.*"),
-        row("final_norm.*", "transformer.ln_f.*"),
-        row("posenc.table", "transformer.wpe.weight"),
+        rule("blocks.{i}.attention_norm.*", "transformer.h.{i}.ln_1.*"),
+        rule("blocks.{i}.ffn_norm.*", "transformer.h.{i}.ln_2.*"),
+        rule("final_norm.*", "transformer.ln_f.*"),
+        rule("posenc.table", "transformer.wpe.weight"),
     ),
     ignored=(r"\.attn\.(masked_)?bias$",),
 )
 BY_HEAD = Stacked((d_head,) * 3, (Q_HALVES, K_HALVES, SAME), heads=n_heads)
-NEOX = Table(
+NEOX = NameMap(
     "gpt_neox.embed_in.weight",
     "lm_head.weight",
     (
-        *rows(
+        *rules(
             "gpt_neox.layers.{i}.",
             "attention.query_key_value",
             "attention.dense",
@@ -77,18 +80,18 @@ NEOX = Table(
             "mlp.dense_4h_to_h",
             (BY_HEAD, SAME),
         ),
-        row("blocks.{i}.attention_norm.*", "gpt_neox.layers.{i}.input_layernorm.*"),
-        row("blocks.{i}.ffn_norm.*", "gpt_neox.layers.{i}.post_attention_layernorm.*"),
-        row("final_norm.*", "gpt_neox.final_layer_norm.*"),
+        rule("blocks.{i}.attention_norm.*", "gpt_neox.layers.{i}.input_layernorm.*"),
+        rule("blocks.{i}.ffn_norm.*", "gpt_neox.layers.{i}.post_attention_layernorm.*"),
+        rule("final_norm.*", "gpt_neox.final_layer_norm.*"),
     ),
     ignored=(r"\.attention\.(masked_)?bias$", r"rotary_emb\.inv_freq$"),
     head_on_disk="embed_out.weight",
 )
-MPT = Table(
+MPT = NameMap(
     "transformer.wte.weight",
     "lm_head.weight",
     (
-        *rows(
+        *rules(
             "transformer.blocks.{i}.",
             "attn.Wqkv",
             "attn.out_proj",
@@ -97,7 +100,7 @@ MPT = Table(
             (END_TO_END, SAME),
         ),
         *(
-            row((f"{ours}.weight", f"{ours}.bias"), f"transformer.{theirs}.weight", WithoutBias())
+            rule((f"{ours}.weight", f"{ours}.bias"), f"transformer.{theirs}.weight", WithoutBias())
             for ours, theirs in (
                 ("blocks.{i}.attention_norm", "blocks.{i}.norm_1"),
                 ("blocks.{i}.ffn_norm", "blocks.{i}.norm_2"),
@@ -112,17 +115,21 @@ FFNS = {"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu": "gelu
 WRITTEN = {"gelu_tanh": "gelu_new", "gelu": "gelu", "relu": "relu", "silu": "silu"}
 
 
-def _parts(ffn: str, d_ff: int, eps: float, cfg: config.Root, bias: bool) -> dict[str, Any]:
-    """What the three share."""
-    return {
-        "ffn": config.FFN(name=ffn, d_ff=d_ff, bias=bias),
-        "norm": config.Norm(name="layernorm", eps=eps),
-        "placement": config.Placement(name="pre"),
-        "attention": config.Attention(name="mha", n_kv_heads=cfg.model.n_heads, bias=bias, output_bias=bias),
-    }
+def _resolved(
+    sizes: Sizes, posenc: Any, *, ffn: str, d_ff: int, eps: float, bias: bool, scale: float | None = None
+) -> config.Architecture:
+    """With what the three share."""
+    return resolved(
+        sizes,
+        ffn=config.asked(config.FFN, name=ffn, d_ff=d_ff, bias=bias),
+        norm=config.asked(config.Norm, name="layernorm", eps=eps),
+        placement=config.asked(config.Placement, name="pre"),
+        attention=config.asked(config.Attention, name="mha", bias=bias, scale=scale),
+        posenc=posenc,
+    )
 
 
-def read_gpt2(theirs: Theirs, base: config.Root) -> config.Root:
+def read_gpt2(theirs: Theirs) -> config.Architecture:
     """GPT-2: learned positions, GELU's tanh approximation, biases (Radford et al. 2019)."""
     refuse(
         theirs,
@@ -137,22 +144,32 @@ def read_gpt2(theirs: Theirs, base: config.Root) -> config.Root:
         "num_attention_heads": "n_head",
         "max_position_embeddings": "n_positions",
     }
-    cfg = read_sizes({**theirs, **{usual: theirs[own] for usual, own in names.items()}}, base, tied=True, bias=True)
-    d_ff = theirs.get("n_inner") or 4 * cfg.model.d_model
-    parts = _parts(FFNS[theirs["activation_function"]], d_ff, theirs["layer_norm_epsilon"], cfg, bias=True)
-    return replace(cfg, posenc=config.Learned(name="learned", n_positions=theirs["n_positions"]), **parts)
+    sizes = read_sizes({**theirs, **{usual: theirs[own] for usual, own in names.items()}}, tied=True, bias=True)
+    return _resolved(
+        sizes,
+        config.asked(config.Learned, name="learned", n_positions=theirs["n_positions"]),
+        ffn=FFNS[theirs["activation_function"]],
+        d_ff=theirs.get("n_inner") or 4 * theirs["n_embd"],
+        eps=theirs["layer_norm_epsilon"],
+        bias=True,
+    )
 
 
-def read_neox(theirs: Theirs, base: config.Root) -> config.Root:
+def read_neox(theirs: Theirs) -> config.Architecture:
     """GPT-NeoX and Pythia with sublayers one after the other: part of each head rotated (Black et al. 2022)."""
     refuse(theirs, hidden_act=tuple(FFNS), use_parallel_residual=False, attention_bias=True)
-    cfg = read_sizes(theirs, base, tied=False, bias=True)
-    ffn, eps = FFNS[theirs["hidden_act"]], theirs["layer_norm_eps"]
-    parts = _parts(ffn, theirs["intermediate_size"], eps, cfg, bias=True)
-    return replace(cfg, posenc=read_rope(theirs, "rope_half", cfg.model.d_head), **parts)
+    sizes = read_sizes(theirs, tied=False, bias=True)
+    return _resolved(
+        sizes,
+        read_rope(theirs, "rope_half", sizes.d_head),
+        ffn=FFNS[theirs["hidden_act"]],
+        d_ff=theirs["intermediate_size"],
+        eps=theirs["layer_norm_eps"],
+        bias=True,
+    )
 
 
-def read_mpt(theirs: Theirs, base: config.Root) -> config.Root:
+def read_mpt(theirs: Theirs) -> config.Architecture:
     """MPT: ALiBi, no biases, not even of norms: ours are 0 (MosaicML 2023)."""
     refuse(theirs, norm_type="low_precision_layernorm", no_bias=True, expansion_ratio=4)
     attn = theirs["attn_config"]
@@ -166,72 +183,77 @@ def read_mpt(theirs: Theirs, base: config.Root) -> config.Root:
         "num_attention_heads": "n_heads",
         "max_position_embeddings": "max_seq_len",
     }
-    cfg = read_sizes({**theirs, **{usual: theirs[own] for usual, own in names.items()}}, base, tied=True)
-    parts = _parts("gelu", 4 * cfg.model.d_model, theirs["layer_norm_epsilon"], cfg, bias=False)
-    attention = replace(parts["attention"], scale=attn.get("softmax_scale"))
-    return replace(cfg, posenc=config.PosEnc(name="alibi"), **parts | {"attention": attention})
+    return _resolved(
+        read_sizes({**theirs, **{usual: theirs[own] for usual, own in names.items()}}, tied=True),
+        config.asked(config.PosEnc, name="alibi"),
+        ffn="gelu",
+        d_ff=4 * theirs["d_model"],
+        eps=theirs["layer_norm_epsilon"],
+        bias=False,
+        scale=attn.get("softmax_scale"),
+    )
 
 
-def _require(cfg: config.Root, name: str, *, bias: bool, ffns: tuple[str, ...], posencs: tuple[str, ...]) -> None:
+def _require(c: config.Architecture, name: str, *, bias: bool, ffns: tuple[str, ...], posencs: tuple[str, ...]) -> None:
     require(
-        cfg,
+        c,
         name,
         ffn__name=ffns,
         ffn__bias=(bias,),
         norm__name=("layernorm",),
         placement__name=("pre",),
-        attention__n_kv_heads=(cfg.model.n_heads,),
+        attention__n_kv_heads=(c.model.n_heads,),
         attention__bias=(bias,),
-        attention__has_output_bias=(bias,),
+        attention__output_bias=(bias,),
         attention__causal=(True,),
         attention__qk_norm=(False,),
         posenc__name=posencs,
     )
 
 
-def write_gpt2(cfg: config.Root) -> dict[str, Any]:
+def write_gpt2(c: config.Architecture) -> dict[str, Any]:
     """Learned positions, as many as the table has."""
-    _require(cfg, "gpt2", bias=True, ffns=tuple(WRITTEN), posencs=("learned",))
-    require(cfg, "gpt2", attention__scale=(None, cfg.model.d_head**-0.5))
-    assert isinstance(cfg.posenc, config.Learned)
-    usual = write_sizes(cfg, GPT2)
+    _require(c, "gpt2", bias=True, ffns=tuple(WRITTEN), posencs=("learned",))
+    require(c, "gpt2", attention__scale=(c.model.d_head**-0.5,))
+    assert isinstance(c.posenc, config.Learned)
+    usual = write_sizes(c, GPT2)
     return {
         "n_embd": usual["hidden_size"],
         "n_layer": usual["num_hidden_layers"],
         "n_head": usual["num_attention_heads"],
-        "n_positions": cfg.posenc.n_positions,
-        "n_inner": cfg.ffn.d_ff,
-        "activation_function": WRITTEN[cfg.ffn.name],
-        "layer_norm_epsilon": cfg.norm.eps,
+        "n_positions": c.posenc.n_positions,
+        "n_inner": c.ffn.d_ff,
+        "activation_function": WRITTEN[c.ffn.name],
+        "layer_norm_epsilon": c.norm.eps,
         "tie_word_embeddings": usual["tie_word_embeddings"],
         "vocab_size": usual["vocab_size"],
     }
 
 
-def write_neox(cfg: config.Root) -> dict[str, Any]:
+def write_neox(c: config.Architecture) -> dict[str, Any]:
     """Sublayers one after the other."""
-    _require(cfg, "gpt_neox", bias=True, ffns=tuple(WRITTEN), posencs=("rope", "rope_half"))
-    require(cfg, "gpt_neox", attention__scale=(None, cfg.model.d_head**-0.5))
-    assert isinstance(cfg.posenc, config.Rope)
-    rope, share = write_rope(cfg), (cfg.posenc.width or cfg.model.d_head) / cfg.model.d_head
+    _require(c, "gpt_neox", bias=True, ffns=tuple(WRITTEN), posencs=("rope", "rope_half"))
+    require(c, "gpt_neox", attention__scale=(c.model.d_head**-0.5,))
+    assert isinstance(c.posenc, config.Rope)
+    rope, share = write_rope(c), c.posenc.width / c.model.d_head
     return {
-        **write_sizes(cfg, NEOX),
+        **write_sizes(c, NEOX),
         "rotary_emb_base": rope["rope_theta"],
         "rotary_pct": share,
         **rope,
         "use_parallel_residual": False,
         "attention_bias": True,
-        "intermediate_size": cfg.ffn.d_ff,
-        "hidden_act": WRITTEN[cfg.ffn.name],
-        "layer_norm_eps": cfg.norm.eps,
+        "intermediate_size": c.ffn.d_ff,
+        "hidden_act": WRITTEN[c.ffn.name],
+        "layer_norm_eps": c.norm.eps,
     }
 
 
-def write_mpt(cfg: config.Root) -> dict[str, Any]:
+def write_mpt(c: config.Architecture) -> dict[str, Any]:
     """ALiBi, a feed-forward layer of 4 D."""
-    _require(cfg, "mpt", bias=False, ffns=("gelu",), posencs=("alibi",))
-    require(cfg, "mpt", ffn__d_ff=(4 * cfg.model.d_model,))
-    usual = write_sizes(cfg, MPT)
+    _require(c, "mpt", bias=False, ffns=("gelu",), posencs=("alibi",))
+    require(c, "mpt", ffn__d_ff=(4 * c.model.d_model,))
+    usual = write_sizes(c, MPT)
     return {
         "d_model": usual["hidden_size"],
         "n_layers": usual["num_hidden_layers"],
@@ -239,14 +261,14 @@ def write_mpt(cfg: config.Root) -> dict[str, Any]:
         "max_seq_len": usual["max_position_embeddings"],
         "tie_word_embeddings": usual["tie_word_embeddings"],
         "vocab_size": usual["vocab_size"],
-        "layer_norm_epsilon": cfg.norm.eps,
-        "attn_config": {"alibi": True, "softmax_scale": cfg.attention.scale},
+        "layer_norm_epsilon": c.norm.eps,
+        "attn_config": {"alibi": True, "softmax_scale": c.attention.scale},
     }
 
 
 ARCHITECTURES = (
-    Architecture("gpt2", "GPT2LMHeadModel", GPT2, read_gpt2, write_gpt2),
-    Architecture(
+    Conversion("gpt2", "GPT2LMHeadModel", GPT2, read_gpt2, write_gpt2),
+    Conversion(
         "gpt_neox",
         "GPTNeoXForCausalLM",
         NEOX,
@@ -254,5 +276,5 @@ ARCHITECTURES = (
         write_neox,
         {"use_parallel_residual": True, "rotary_pct": 0.25},
     ),
-    Architecture("mpt", "MptForCausalLM", MPT, read_mpt, write_mpt),
+    Conversion("mpt", "MptForCausalLM", MPT, read_mpt, write_mpt),
 )

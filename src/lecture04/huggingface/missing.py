@@ -1,6 +1,6 @@
 """What architectures of Hugging Face's need and no part here is; without torch."""
 
-from lecture04.config.messages import nearest
+from lecture04.config.errors import nearest
 
 EXPERTS = "experts, which a router chooses for each token"
 PARALLEL = "attention and feed-forward layer side by side"

@@ -6,12 +6,13 @@ Shapes: B batch, T queries, S keys, H query heads, G key and value heads, D d_mo
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, Protocol
 
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lecture04 import config
-from lecture04.config.registry import register
+from lecture04.config.registry import Family, register
 from lecture04.nn.kv_cache import KVCache
 from lecture04.nn.posenc import PosEnc, ShawLayer
 
@@ -103,6 +104,17 @@ class Attention(nn.Module):
         attend = partial(fused if self.is_fused else explicit, scale=self.scale, relative=self.relative)
         y_BHTK = attend(q_BHTK, k_BGSK, v_BGSK, context)
         return self.output(y_BHTK.transpose(1, 2).flatten(2)), cache
+
+
+class MakeAttention(Protocol):
+    """An attention: forward(x_BTD, context, cache) -> y_BTD and the cache. `new_norm` is the model's norm for a width."""
+
+    def __call__(
+        self, options: Any, model: config.Model, posenc: PosEnc, new_norm: Callable[[int], nn.Module]
+    ) -> Attention: ...
+
+
+ATTENTIONS: Family[MakeAttention] = Family("attention")
 
 
 def fused(

@@ -5,11 +5,12 @@ A placement is a class; the names of the parameters (`attention_norm.weight`, `f
 """
 
 from collections.abc import Callable
+from typing import Protocol
 
 from torch import Tensor, nn
 
 from lecture04 import config
-from lecture04.config.registry import register
+from lecture04.config.registry import Family, register
 from lecture04.nn.attention import Attention, AttentionContext
 from lecture04.nn.kv_cache import KVCache
 
@@ -29,6 +30,15 @@ class Block(nn.Module):
     ) -> tuple[Tensor, KVCache | None]:
         """The stream x_BTD after this block, and the block's cache."""
         raise NotImplementedError
+
+
+class MakeBlock(Protocol):
+    """A block of these sublayers, with norms of the model's width where its placement has them."""
+
+    def __call__(self, attention: Attention, ffn: nn.Module, new_norm: Callable[[], nn.Module]) -> Block: ...
+
+
+PLACEMENTS: Family[MakeBlock] = Family("placement")
 
 
 @register("placement", "pre", options=config.Placement)

@@ -3,12 +3,14 @@
 Shapes: B batch, T tokens, D d_model, F d_ff.
 """
 
+from typing import Any, Protocol
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lecture04 import config
-from lecture04.config.registry import register
+from lecture04.config.registry import Family, register
 
 
 class PlainFFN(nn.Module):
@@ -47,6 +49,15 @@ class GatedFFN(PlainFFN):
     def hidden(self, x_BTD: Tensor) -> Tensor:
         """What enters the down-projection, h_BTF."""
         return self.activation(self.gate(x_BTD)) * self.up(x_BTD)
+
+
+class MakeFFN(Protocol):
+    """A feed-forward layer, x_BTD -> x_BTD. Zeros are counted in what enters its module `down`, where it has one."""
+
+    def __call__(self, options: Any, model: config.Model) -> nn.Module: ...
+
+
+FFNS: Family[MakeFFN] = Family("ffn")
 
 
 @register("ffn", "relu", options=config.FFN)

@@ -18,13 +18,13 @@ d_ff, and a swapped part would change the start of a bias whose name and shape i
 
 import hashlib
 import math
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 
 from lecture04 import config
-from lecture04.config.registry import register
-from lecture04.nn.families import INITS
+from lecture04.config.registry import Family, register
 from lecture04.nn.model import LanguageModel
 from lecture04.nn.posenc import PosEnc, ShawLayer
 
@@ -55,6 +55,15 @@ class Init:
     def weight(self, name: str, linear: nn.Linear, g: torch.Generator) -> Tensor:
         """The weight, out x in, of the parameter called `name`."""
         raise NotImplementedError
+
+
+class MakeInit(Protocol):
+    """Initial values for a model of these sizes."""
+
+    def __call__(self, model: config.Model) -> Init: ...
+
+
+INITS: Family[MakeInit] = Family("init")
 
 
 @register("init", "torch", options=config.Init)

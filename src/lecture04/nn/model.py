@@ -15,11 +15,12 @@ from torch import Tensor, nn
 
 from lecture04 import config
 from lecture04.config.registry import register
-from lecture04.nn.attention import AttentionContext
-from lecture04.nn.block import Block
-from lecture04.nn.families import ATTENTIONS, FFNS, NORMS, PLACEMENTS, POSENCS
+from lecture04.nn.attention import ATTENTIONS, AttentionContext
+from lecture04.nn.block import PLACEMENTS, Block
+from lecture04.nn.ffn import FFNS
 from lecture04.nn.kv_cache import KVCache
-from lecture04.nn.posenc import PosEnc
+from lecture04.nn.norm import NORMS
+from lecture04.nn.posenc import POSENCS, PosEnc
 
 Cache: TypeAlias = tuple[KVCache, ...]
 

@@ -1,11 +1,22 @@
 """Normalisations over the last dimension. `n_vectors` is how many parameter vectors of that width each one has."""
 
+from typing import Any, Protocol
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lecture04 import config
-from lecture04.config.registry import register
+from lecture04.config.registry import Family, register
+
+
+class MakeNorm(Protocol):
+    """A norm over the last dimension, `width` wide; its parameters are called weight and bias."""
+
+    def __call__(self, options: Any, width: int) -> nn.Module: ...
+
+
+NORMS: Family[MakeNorm] = Family("norm")
 
 
 @register("norm", "layernorm", options=config.CentredNorm)

@@ -13,12 +13,13 @@ the batch has its own, pos_BT.
 """
 
 import math
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from lecture04 import config
-from lecture04.config.registry import register
+from lecture04.config.registry import Family, register
 
 
 def frequencies(base: float | Tensor, width: int, device: torch.device | None = None) -> Tensor:
@@ -67,6 +68,15 @@ class PosEnc(nn.Module):
     def initial(self, name: str, generator: torch.Generator) -> Tensor:
         """The initial value of the parameter called `name`, where the encoding has any."""
         raise NotImplementedError(f"{type(self).__name__} has no initial value for {name}")
+
+
+class MakePosEnc(Protocol):
+    """A position encoding, one a model."""
+
+    def __call__(self, options: Any, model: config.Model) -> PosEnc: ...
+
+
+POSENCS: Family[MakePosEnc] = Family("posenc")
 
 
 @register("posenc", "none")

@@ -1,35 +1,48 @@
 """When two runs are the same run: what goes into the parameters, hashed. No torch is imported.
 
-A run's identity covers its config, all of it, torch's and numpy's versions, and the code that the run executes:
-comments, docstrings and parts that were not chosen do not count. An evaluation has a key of its own, so that a new
-metric retrains nothing.
+A run's identity covers its config, all of it, the versions of what computes, and the definitions that the run executes
+(see config/code.py): comments, docstrings, messages and parts that were not chosen do not count. An evaluation has a
+key of its own, so that a new metric retrains nothing.
+
+The processor is no part of it: bits differ from one type to another, results do not. It is written down (`recorded`).
 """
 
-import ast
 import hashlib
 import json
+import platform
+import sys
+from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from lecture04.config import Architecture, Evaluation, Run, Uptrain
-from lecture04.config.code import statements
-from lecture04.config.registry import PACKAGE, registrations
+from lecture04.config.closure import INSTALLED
+from lecture04.config.code import Code, code
+from lecture04.config.code import Root as Start
+from lecture04.config.registry import PACKAGE, entry, outside
 from lecture04.config.schema import PARTS
 
-# Where a run begins; the files of its parts and whatever these import belong to it too. A file that nobody imports, of
-# parts that were not chosen, does not.
-RUN_CODE = ("nn/init.py", "training/loop.py")
-RUN_FOLDERS = ("nn", "data", "training")
-# What reads the parameters and changes none.
-EVALUATION_CODE = ("training/evaluate.py", "training/activity.py")
+# Where a run begins; its parts and the classes of its settings are added.
+RUN = (
+    ("lecture04.training.run", "run"),
+    ("lecture04.training.loop", "train"),
+    ("lecture04.nn.init", "build"),
+    ("lecture04.config.resolve", "mismatch"),  # a metric that is computed before the run
+)
+EVALUATION = (("lecture04.training.evaluate", "evaluate"), ("lecture04.training.activity", "activity"))
+# What a run calls and what changes none of its parameters, metrics and states: it keeps, watches and evaluates them.
+HASHING = "lecture04.config.code"
+BESIDE_A_RUN = ("lecture04.records", "lecture04.training.evaluate:evaluate", "lecture04.training.memory", HASHING)
+# What reads the parameters that a run from a Hugging Face folder starts with; no other run executes it.
+FOLDERS = "lecture04.huggingface"
+COMPUTING = ("torch", "numpy")
 
 
 class Identity(NamedTuple):
-    """What makes a run the run that it is: its config (with the versions of what computes), and the code it executes."""
+    """What makes a run the run that it is: its config (with the versions of what computes), and its code."""
 
     config: str
     code: str
@@ -62,7 +75,7 @@ def chosen_parts(run: Architecture) -> frozenset[tuple[str, str]]:
 
 def versions() -> dict[str, str]:
     """Of what computes."""
-    return {name: version(name) for name in ("torch", "numpy")}
+    return {name: version(name) for name in COMPUTING}
 
 
 def identified(run: Run) -> dict[str, Any]:
@@ -80,71 +93,94 @@ def identified(run: Run) -> dict[str, Any]:
 
 def identity(run: Run) -> Identity:
     """The identity of a run."""
-    return Identity(digest([identified(run), versions()], 10), run_code(run))
+    return Identity(digest([identified(run), versions()], 10), run_code(run).digest)
 
 
-def run_code(run: Run) -> str:
-    """A hash of the code that a run executes."""
-    return code_hash(PACKAGE, RUN_CODE, chosen_parts(run))
+def run_code(run: Run) -> Code:
+    """The code that a run executes, less that which keeps, watches and evaluates it."""
+    roots, stops = begins(run)
+    return code(PACKAGE, roots, own_folders(), stops)
+
+
+def begins(run: Run) -> tuple[list[Start], tuple[str, ...]]:
+    """Where following a run's code begins, and where it ends."""
+    parts = [_part(family, name) for family, name in sorted(chosen_parts(run)) if family != "logger"]
+    reads_folder = isinstance(run.init, Uptrain) and not isinstance(run.init.start, Run)
+    return [*RUN, *parts, *_classes(run)], BESIDE_A_RUN if reads_folder else (*BESIDE_A_RUN, FOLDERS)
+
+
+def evaluation_code(run: Run, evaluation: Evaluation) -> Code:
+    """The code that an evaluation of a run executes: what its source of data measures comes with the source."""
+    roots = [*EVALUATION, _part("data", run.data.name), *_classes(evaluation)]
+    return code(PACKAGE, roots, own_folders(), ("lecture04.records", HASHING), measures=True)
 
 
 def evaluation_key(run: Run, evaluation: Evaluation) -> str:
     """The key of a run's evaluation: how it is evaluated, and the evaluation's code."""
-    code = [ast.unparse(node) for name in EVALUATION_CODE for node in statements(PACKAGE / name)]
-    return digest([plain(evaluation), code], 10)
+    return digest([plain(evaluation), evaluation_code(run, evaluation).digest], 10)
 
 
-@cache
-def code_hash(package: Path, roots: tuple[str, ...], chosen: frozenset[tuple[str, str]]) -> str:
-    """A hash of the statements that a run executes, less docstrings, comments and the registered parts nobody uses.
+def _part(family: str, name: str) -> Start:
+    part = entry(family, name)
+    return part.module if part.ours else part.file, part.attribute
 
-    `roots` are the files where it begins. A part that was chosen brings along the registered ones that it names (its
-    base class, say).
+
+def _classes(settings: object) -> Iterator[Start]:
+    """The classes of all settings in a tree of dataclasses, enums too, as (module, name)."""
+    if is_dataclass(settings) or isinstance(settings, Enum):
+        yield type(settings).__module__, type(settings).__qualname__
+    for f in fields(settings) if is_dataclass(settings) else ():
+        yield from _classes(getattr(settings, f.name))
+
+
+def own_folders() -> tuple[Path, ...]:
+    """The folders of the parts from outside, whose helpers are followed with them.
+
+    Of a package among the installed ones its own folder alone, of a file there the file itself.
     """
-    nodes = [node for file in _executed(package, roots, chosen) for node in statements(file)]
-    parts: dict[str, ast.ClassDef | ast.FunctionDef] = {
-        node.name: node for node in nodes if isinstance(node, ast.ClassDef | ast.FunctionDef) and registrations(node)
+    found = list[Path]()
+    for module, file in outside().items():
+        depth = module.count(".") + (file.name == "__init__.py")
+        folder = file.parents[depth]
+        inside = file.parents[depth - 1] if depth else file
+        found.append(inside if INSTALLED & set(folder.parts) else folder)
+    return tuple(dict.fromkeys(found))
+
+
+def machine() -> dict[str, str]:
+    """The processor, and the instructions that torch's kernels use where it is loaded."""
+    found = {"architecture": platform.machine(), "processor": _processor()}
+    if "torch" in sys.modules:
+        found["kernels"] = sys.modules["torch"].backends.cpu.get_cpu_capability()
+    return found
+
+
+def _processor() -> str:
+    """The model's name, as Linux has it, or else as Python does."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        lines = list[str]()
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, platform.processor())
+
+
+def recorded(run: Run) -> dict[str, Any]:
+    """What identity.json holds beside a run: all that its identity covers, and the machine, which is no part of it."""
+    return {
+        "config": dict(_flat(identified(run))),
+        "code": dict(run_code(run).definitions),
+        "versions": versions(),
+        "machine": machine(),
     }
-    waiting = [node for node in parts.values() if any((r.family, r.name) in chosen for r in registrations(node))]
-    used: set[str] = set()
-    while waiting:
-        node = waiting.pop()
-        used.add(node.name)
-        named = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-        waiting += [parts[name] for name in named & parts.keys() - used]
-    kept = [n for n in nodes if getattr(n, "name", None) not in parts or getattr(n, "name", None) in used]
-    return digest([ast.unparse(node) for node in kept], 6)
 
 
-def _executed(package: Path, roots: tuple[str, ...], chosen: frozenset[tuple[str, str]]) -> list[Path]:
-    """The files that a run executes: its roots, those that define its parts, and what these import, sorted."""
-    files = {path for folder in RUN_FOLDERS for path in (package / folder).glob("*.py")}
-    of_parts = {
-        file
-        for file in files
-        if any((r.family, r.name) in chosen for node in statements(file) for r in registrations(node))
-    }
-    evaluation = {package / name for name in EVALUATION_CODE}
-    waiting = [*(package / root for root in roots if (package / root).exists()), *of_parts]
-    found: set[Path] = set()
-    while waiting:
-        file = waiting.pop()
-        if file not in found and file not in evaluation:
-            found.add(file)
-            waiting += [imported for imported in _imports(package, file) if imported in files]
-    return sorted(found)
-
-
-def _imports(package: Path, file: Path) -> list[Path]:
-    """The package's own files that a file imports, anywhere in it."""
-    names: list[str] = []
-    for node in (inner for statement in statements(file) for inner in ast.walk(statement)):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        elif isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-    ours = [name.split(".")[1:] for name in names if name.startswith("lecture04.")]
-    return [package.joinpath(*parts).with_suffix(".py") for parts in ours]
+def _flat(content: dict[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in content.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{path}{key}.")
+        else:
+            yield f"{path}{key}", value
 
 
 def run_name(run: Run) -> str:

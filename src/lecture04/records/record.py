@@ -1,7 +1,8 @@
 """A run on disk: one folder, looked up by the run's identity. No torch is imported.
 
     config.yaml              the run's config, with nothing open
-    metrics.jsonl            the curves, a line each time something is measured; the truth, dashboards mirror it
+    identity.json            what the run's identity was made of, and the machine
+    metrics.jsonl            the curves, a line each time something is measured; the truth, dashboards follow it
     checkpoint.safetensors   the parameters at the end
     summary.json             how the training ended; written last, whole, by rename
     evals/KEY.json           an evaluation of the checkpoint, each under a key of its own
@@ -15,7 +16,8 @@ import json
 import logging
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -26,7 +28,7 @@ from filelock import FileLock, Timeout
 
 from lecture04.config import Evaluation, Reuse, Run, Session
 from lecture04.records.config_file import written
-from lecture04.records.identity import identity, run_name
+from lecture04.records.identity import identity, recorded, run_name
 from lecture04.records.metrics import canonical
 
 log = logging.getLogger(__name__)
@@ -73,6 +75,11 @@ class Record:
         found = self.summary().get("metrics", {}) | self.evaluation(key).get("metrics", {})
         return {canonical(name): math.nan if value is None else value for name, value in found.items()}
 
+    def latest_metrics(self) -> dict[str, float]:
+        """As `metrics`, under the evaluation that was written last."""
+        evaluations = sorted((self.folder / "evals").glob("*.json"), key=lambda path: path.stat().st_mtime)
+        return self.metrics(evaluations[-1].stem if evaluations else "")
+
     def error(self, key: str) -> str | None:
         """Why the run, or its evaluation, failed; None where it did not."""
         return self.summary().get("error") or self.evaluation(key).get("error")
@@ -109,11 +116,21 @@ class Record:
         self.folder.mkdir(parents=True, exist_ok=True)
         return FileLock(self.folder / ".lock")
 
+    @contextmanager
+    def lock_now(self) -> Iterator[bool]:
+        """As `lock`, without waiting; yields whether nobody else has it."""
+        try:
+            with self.lock().acquire(timeout=0):
+                yield True
+        except Timeout:
+            yield False
+
     def start(self, run: Run, evaluation: Evaluation, command: str) -> None:
         """Make the folder ready for a run, without what an earlier try left."""
         self._clear()
         text = f"# {command}\n" + yaml.safe_dump(written(run, evaluation), sort_keys=False)
         write_whole(self.folder / "config.yaml", text)
+        write_whole(self.folder / "identity.json", json.dumps(recorded(run), indent=1) + "\n")
 
     def forget_failure(self, key: str) -> None:
         """Take away what a failed or interrupted try left, unless somebody is at work on it; results stay."""
@@ -134,7 +151,7 @@ class Record:
             self.finish(Status.failed, run, "", error=error)
 
     def _clear(self) -> None:
-        for leftover in ("config.yaml", "metrics.jsonl", "summary.json", "checkpoint.safetensors"):
+        for leftover in ("config.yaml", "identity.json", "metrics.jsonl", "summary.json", "checkpoint.safetensors"):
             (self.folder / leftover).unlink(missing_ok=True)
 
     def append(self, row: dict[str, float]) -> None:
@@ -181,7 +198,7 @@ def is_other_code(record: Record, run: Run) -> bool:
 def read_json(path: Path, is_sound: Callable[[Any], bool] = lambda content: True) -> dict[str, Any] | None:
     """A JSON file's content, None where there is none.
 
-    What cannot be read, or is not what it should be, is set aside under another name and said: it counts for nothing.
+    What cannot be read, or is not what it should be, is renamed with a warning, and counts for nothing.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))

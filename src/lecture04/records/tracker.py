@@ -26,9 +26,6 @@ log = logging.getLogger(__name__)
 PATIENCE = 5.0
 """Seconds that a run waits for W&B at its end, and that W&B has to begin."""
 
-# W&B's telemetry about itself would hold a process for 10 s at its exit where the server does not answer.
-os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
-
 Row = dict[str, float]
 
 
@@ -100,6 +97,8 @@ class WandbTracker:
 
     def _work(self) -> None:
         try:
+            # W&B's telemetry about itself would hold a process for 10 s at its exit where the server does not answer.
+            os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
             import wandb
 
             Path(self.about["dir"]).mkdir(parents=True, exist_ok=True)

@@ -107,7 +107,8 @@ def gather(folder: Path, manifest: Manifest) -> Results:
         for seed, record in records.items():
             status = record.status() if record.is_complete(key) else _unfinished(record, key)
             common = {"row": row, "seed": seed, "status": status.value, "run": record.folder.name}
-            metrics = record.metrics(key) if status.is_result else {}
+            # How far d_ff is off depends on what it was matched to, which is the table's affair and no run's.
+            metrics = record.metrics(key) | {"mismatch": about.mismatch} if status.is_result else {}
             lines += [common | {"metric": m, "value": _value(m, v, status)} for m, v in metrics.items()]
             if not metrics:
                 lines.append(common | {"metric": "", "value": math.nan})

@@ -15,15 +15,15 @@ class Board:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.started, self.moving = time.monotonic(), False
-        # Settled cells are not read again: a table of a hundred runs is drawn several times a second.
-        self.settled: dict[tuple[str, int], str] = {}
+        # Cells that have ended are not read again: a table of a hundred runs is drawn several times a second.
+        self.ended: dict[tuple[str, int], str] = {}
         self.reached: dict[str, list[float]] = {row.name: [] for row in plan.rows}
         self.shown = shown_for(plan.sweep.primary, plan.sweep.columns)
         self.work_before = self.work_done()
 
     def share_done(self, job: Job) -> float:
         """How much of a job's training is done, 0 to 1."""
-        if (job.row, job.seed) in self.settled or job.is_complete or not job.request.run.trainer.steps:
+        if (job.row, job.seed) in self.ended or job.is_complete or not job.request.run.trainer.steps:
             return 1.0
         return job.record.last_step() / job.request.run.trainer.steps
 
@@ -34,15 +34,15 @@ class Board:
     def cell(self, job: Job) -> str:
         """What the table shows for one job."""
         place = job.row, job.seed
-        if place not in self.settled:
+        if place not in self.ended:
             status = status_of(job)
             if status is Status.missing:
                 share = self.share_done(job)
                 return f"[dim]{share:.0%}[/dim]" if share else "[dim]·[/dim]"
-            self.settled[place] = self._settled(job, status)
-        return self.settled[place]
+            self.ended[place] = self._ended(job, status)
+        return self.ended[place]
 
-    def _settled(self, job: Job, status: Status) -> str:
+    def _ended(self, job: Job, status: Status) -> str:
         if status is Status.finished:
             value = job.record.metrics(job.key)[self.shown]
             self.reached[job.row].append(value)
@@ -78,8 +78,8 @@ class Board:
         for row in self.plan.rows:
             cells = [self.cell(job) for job in self.plan.of_row(row.name)]
             table.add_row(escape(row.name), self.mean(row.name), *cells)
-        # The cells have just settled what has ended: nothing is read twice for the count.
-        table.caption = f"{len(self.settled)} of {len(self.plan.jobs)} runs{self.left()}"
+        # The cells have just noted what has ended: nothing is read twice for the count.
+        table.caption = f"{len(self.ended)} of {len(self.plan.jobs)} runs{self.left()}"
         return Group(Text(self.plan.title, style="bold"), table)
 
 

@@ -1,4 +1,4 @@
-"""The plan of a sweep: every row composed and checked, every job with its settled config and its record."""
+"""The plan of a sweep: every row composed and checked, every job with what it asks for and its record."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace

@@ -22,12 +22,13 @@ CHECK_EVERY = 50
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a training ended: why it diverged (None: it did not), and what it took."""
+    """How a training ended, and what it took; `why` says in words how it diverged."""
 
-    diverged: str | None
+    diverged: bool
     steps: int
     tokens: int
     seconds: float
+    why: str | None = None
 
 
 def batch_loss(model: LanguageModel, batch: Batch) -> torch.Tensor:
@@ -82,7 +83,7 @@ def train(
             checked.clear()
             if not math.isfinite(mean):
                 seconds += time.perf_counter() - started
-                return Outcome(f"the loss is {mean} by step {step}", step, tokens, seconds)
+                return Outcome(True, step, tokens, seconds, why=f"the loss is {mean} by step {step}")
         if step % epoch == 0 or last:
             seconds += time.perf_counter() - started
             val_nll = mean_nll(model, corpus.val, corpus.layout)
@@ -93,12 +94,14 @@ def train(
     if n_steps == 0:
         val_nll = mean_nll(model, corpus.val, corpus.layout)
         log({"step": 0, "epoch": 0.0, "val/nll": val_nll, "val/ppl": ppl(val_nll)})
-    return Outcome(_collapse(val_nll, corpus, run.trainer.diverged_margin), n_steps, tokens, seconds)
-
-
-def _collapse(val_nll: float, corpus: Corpus, margin: float) -> str | None:
-    """Why a training that ran to its end still counts as diverged, or None."""
-    unigram = corpus.unigram_nll("val")
+    # A training that ran to its end and learnt no more than how frequent tokens are has collapsed.
+    unigram, margin = corpus.unigram_nll("val"), run.trainer.diverged_margin
     if val_nll < unigram - margin:
-        return None
-    return f"val/nll is {val_nll:.3f}, no better than the unigram model's {unigram:.3f} less {margin}"
+        return Outcome(False, n_steps, tokens, seconds)
+    return Outcome(
+        True,
+        n_steps,
+        tokens,
+        seconds,
+        why=f"val/nll is {val_nll:.3f}, no better than the unigram model's {unigram:.3f} less {margin}",
+    )

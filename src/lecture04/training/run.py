@@ -100,5 +100,5 @@ def _train(
     }
     status = Status.diverged if outcome.diverged else Status.finished
     if outcome.diverged:
-        log.warning("Diverged: %s.", outcome.diverged)
-    record.finish(status, run, command, why=outcome.diverged, metrics=metrics)
+        log.warning("Diverged: %s.", outcome.why)
+    record.finish(status, run, command, why=outcome.why, metrics=metrics)

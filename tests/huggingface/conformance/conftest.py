@@ -4,10 +4,11 @@
     differences = compare(pair, torch.float64)      # logits, loss, gradients, decoding
 
 Theirs is built from its config class (nothing is downloaded) and its parameters are random, gains and biases too.
-`lecture04.huggingface` reads config and parameters; our loss is differentiated through it, so that gradients are compared
-under their names. `check` asserts the tolerance, and keeps the figures for docs/conformance.md, which is written by
+`lecture04.huggingface` reads config and parameters; our loss is differentiated through it, so that gradients are
+compared under their names. `check` asserts the tolerance, and keeps the figures for docs/conformance.md, which is
+written by
 
-    python -m pytest tests/conformance -n0 --write-conformance
+    python -m pytest tests/huggingface/conformance -n0 --write-conformance
 """
 
 import os
@@ -30,7 +31,7 @@ import transformers
 
 from lecture04 import config
 from lecture04.huggingface import ARCHITECTURES, read_state
-from lecture04.huggingface.mapping import Table
+from lecture04.huggingface.mapping import NameMap
 from lecture04.nn.model import LanguageModel
 
 transformers.logging.set_verbosity_error()
@@ -99,8 +100,8 @@ class Pair:
     """One of their models, and what ours is to be read from it."""
 
     theirs: torch.nn.Module
-    cfg: config.Root
-    table: Table
+    cfg: config.Architecture
+    table: NameMap
 
     def ours(self, cfg=None):
         """Our model with their parameters (for `cfg`, where it is another), and theirs as leaves of its graph."""
@@ -123,9 +124,8 @@ def their_config(model_type, **options):
 
 
 @pytest.fixture(scope="session")
-def make_pair(compose):
+def make_pair():
     """`make_pair("llama", num_key_value_heads=2)`: their model with random parameters, and our config read from it."""
-    base = compose("model.n_layers=2")
 
     def make(model_type, dtype=torch.float64, posenc=None, **options):
         their = ARCHITECTURES[model_type]
@@ -133,7 +133,7 @@ def make_pair(compose):
         with float32_is(dtype):
             model = cls(their_config(model_type, **options))
             model = randomised(model.to(dtype)).eval()
-        cfg = their.read_config(model.config.to_dict(), base)
+        cfg = their.read_config(model.config.to_dict())
         if posenc is not None:  # the other layout of RoPE
             cfg = replace(cfg, posenc=replace(cfg.posenc, name=posenc))
         return Pair(model, cfg, their.table)
@@ -278,7 +278,7 @@ in float32 whatever the model's type (norms, rotations, softmax, the loss).
 For each family a test plants faults (a wrong scale, a missing rotation, an off-by-one in a bucket, a mask that leaks)
 and shows that the comparison fails.
 
-Written by `python -m pytest tests/conformance -n0 --write-conformance`, with
+Written by `python -m pytest tests/huggingface/conformance -n0 --write-conformance`, with
 {versions}.
 
 | theirs | compared | float32 | float64 | remarks |
@@ -299,7 +299,7 @@ APART = """
 | x-transformers' latent attention | its latent is not normalised, and positions are carried by key heads of their own |
 | x-transformers' ALiBi with grouped heads | query heads take turns with the key heads: a group has other slopes |
 | x-transformers' gains on queries and keys, one a head | ours are shared by the heads; above, so are theirs |
-| x-transformers' T5 bias on packed documents | it takes positions of one's own for ALiBi, RoPE and learned ones alone |
+| x-transformers' T5 bias on bin-packed documents | it takes given positions for ALiBi, RoPE and learned ones alone |
 | x-transformers' xPos, PoPE, CoPE, dynamic and data-dependent position biases | no parts here |
 | biases of attention and norms, Shaw, dynamic NTK, YaRN, Llama 3's scaling in x-transformers | it has none |
 """

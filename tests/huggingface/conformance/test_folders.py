@@ -6,7 +6,7 @@ import pytest
 import torch
 import transformers
 
-from lecture04.config.messages import UserError
+from lecture04.config.errors import UserError
 from lecture04.huggingface import ARCHITECTURES, folders
 from lecture04.huggingface.files import read_settings
 from lecture04.nn.init import build

@@ -64,7 +64,7 @@ def test_positions_off_by_one_are_caught(is_caught, monkeypatch):
 
 def test_a_fault_in_neox_is_caught(is_caught):
     wider = {"rope_parameters": partly_rotated(0.5), **NEOX}
-    is_caught("gpt_neox", lambda cfg: replace(cfg, posenc=replace(cfg.posenc, width=None)), **wider)
+    is_caught("gpt_neox", lambda cfg: replace(cfg, posenc=replace(cfg.posenc, width=cfg.model.d_head)), **wider)
 
 
 def test_the_slopes_of_a_wrong_order_are_caught(is_caught, monkeypatch):

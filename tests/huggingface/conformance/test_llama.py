@@ -41,7 +41,7 @@ def test_llama_with_other_kv_heads(hold, n_kv_heads):
 
 
 def test_llama_interleaved(hold):
-    """Our interleaved pairs are theirs in halves, under the permutation that `convert` makes."""
+    """Our interleaved pairs are theirs in halves, under the permutation that reading makes."""
     hold("Llama, read into interleaved pairs", "llama", posenc="rope", **LLAMA)
 
 
@@ -80,7 +80,7 @@ def test_gemma2(hold, act):
     hold(f"Gemma 2, {act}", "gemma2", remark=remark, hidden_activation=act, **GEMMA2)
 
 
-def packed():
+def bin_packed():
     """Positions and documents of rows that hold several end to end: 24 tokens as 7, 12 and 5, and as 20 and 4."""
     lengths = [[7, 12, 5], [20, 4]]
     pos = [torch.cat([torch.arange(n) for n in row]) for row in lengths]
@@ -89,9 +89,9 @@ def packed():
 
 
 @pytest.mark.parametrize("leaks", [False, True])
-def test_packed_documents(make_pair, harness, figures, dtype, leaks):
+def test_bin_packed_documents(make_pair, harness, figures, dtype, leaks):
     """Theirs is given the positions and a mask of blocks; where ours is told of one document alone, that is seen."""
-    pair, (pos, document) = make_pair("llama", dtype, **LLAMA), packed()
+    pair, (pos, document) = make_pair("llama", dtype, **LLAMA), bin_packed()
     model, state, _ = pair.ours()
     model.load_state_dict(state)
     hidden = (document[:, None, :] != document[:, :, None]) | torch.ones(24, 24, dtype=torch.bool).triu(1)
@@ -103,7 +103,9 @@ def test_packed_documents(make_pair, harness, figures, dtype, leaks):
     if leaks:
         assert off > 0.01
     else:
-        figures.check("Llama, packed documents", {"logits": off}, dtype, "positions and a block mask given to theirs")
+        figures.check(
+            "Llama, bin-packed documents", {"logits": off}, dtype, "positions and a block mask given to theirs"
+        )
 
 
 def with_scaling(cfg, **changes):
@@ -118,7 +120,7 @@ FAULTS = {
     "a wrong epsilon": lambda cfg: replace(cfg, norm=replace(cfg.norm, eps=1.1e-5)),
     "a mask that leaks": lambda cfg: replace(cfg, attention=replace(cfg.attention, causal=False)),
     "another gate": lambda cfg: replace(cfg, ffn=replace(cfg.ffn, name="geglu")),
-    "scaled embeddings": lambda cfg: replace(cfg, model=replace(cfg.model, embed_scale=None)),
+    "scaled embeddings": lambda cfg: replace(cfg, model=replace(cfg.model, embed_scale=cfg.model.d_model**0.5)),
     "a scaling too much": lambda cfg: with_scaling(cfg, temperature=0.11),
 }
 
@@ -148,4 +150,6 @@ def test_another_epsilon_in_mistral_is_caught(is_caught):
 
 def test_a_fault_in_gemma_is_caught(is_caught):
     is_caught("gemma", lambda cfg: replace(cfg, ffn=replace(cfg.ffn, name="geglu")), **GEMMA)
-    is_caught("gemma2", lambda cfg: replace(cfg, attention=replace(cfg.attention, scale=None)), **GEMMA2)
+    is_caught(
+        "gemma2", lambda cfg: replace(cfg, attention=replace(cfg.attention, scale=cfg.model.d_head**-0.5)), **GEMMA2
+    )

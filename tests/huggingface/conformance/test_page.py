@@ -21,14 +21,13 @@ def test_it_is_of_the_versions_installed(request):
     assert f"\ntransformers {transformers.__version__}, x-transformers {version('x-transformers')} and torch" in PAGE
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
-def test_every_figure_is_within_its_tolerance(row):
-    for figure, allowed in zip(row[2:4], (1e-5, 1e-10), strict=True):
-        assert not figure.strip() or float(figure) < allowed
+def test_every_figure_is_within_its_tolerance():
+    assert len(ROWS) > 100
+    for title, _, *figures in ROWS:
+        for figure, allowed in zip(figures[:2], (1e-5, 1e-10), strict=True):
+            assert not figure.strip() or float(figure) < allowed, title
 
 
-@pytest.mark.parametrize(
-    "name", ["Llama", "Mistral", "GPT-2", "GPT-NeoX", "MPT", "T5", "DeepSeek-V3", "Gemma", "Qwen3"]
-)
-def test_every_family_is_there(name):
-    assert any(row[0].startswith(name) for row in ROWS)
+def test_every_family_is_there():
+    for name in ("Llama", "Mistral", "GPT-2", "GPT-NeoX", "MPT", "T5", "DeepSeek-V3", "Gemma", "Qwen3"):
+        assert any(row[0].startswith(name) for row in ROWS), name

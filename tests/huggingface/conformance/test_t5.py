@@ -34,13 +34,13 @@ class Decoder(nn.Module):
 
 
 @pytest.fixture(scope="session")
-def decoder_pair(compose, harness):
+def decoder_pair(harness):
     def make(dtype, **options):
         options = {**SIZES, "is_decoder": True, "is_encoder_decoder": False, **options}
         theirs = harness.their_config("t5", **options)
         with harness.float32_is(dtype):
             model = harness.randomised(Decoder(theirs).to(dtype)).eval()
-        return harness.Pair(model, read_decoder(theirs.to_dict(), compose()), DECODER)
+        return harness.Pair(model, read_decoder(theirs.to_dict(), n_ctx=64), DECODER)
 
     return make
 
@@ -64,7 +64,9 @@ def test_every_distance_has_its_bucket(n_buckets, max_distance):
 
     from lecture04 import config
 
-    ours = T5(config.T5(name="t5", n_buckets=n_buckets, max_distance=max_distance), config.Model(n_heads=4))
+    ours = T5(
+        config.T5(name="t5", n_buckets=n_buckets, max_distance=max_distance), config.Model(n_heads=4, embed_scale=1.0)
+    )
     back = torch.arange(4 * max_distance)
     theirs = T5Attention._relative_position_bucket(
         -back, bidirectional=False, num_buckets=n_buckets, max_distance=max_distance
@@ -73,7 +75,10 @@ def test_every_distance_has_its_bucket(n_buckets, max_distance):
 
 
 def test_a_scaled_score_is_caught(decoder_pair, is_caught):
-    is_caught(decoder_pair(torch.float64), lambda cfg: replace(cfg, attention=replace(cfg.attention, scale=None)))
+    is_caught(
+        decoder_pair(torch.float64),
+        lambda cfg: replace(cfg, attention=replace(cfg.attention, scale=cfg.model.d_head**-0.5)),
+    )
 
 
 @pytest.mark.parametrize("by", [-1, 1])

@@ -11,30 +11,29 @@ from torch.nn import functional as F
 from torch.optim.lr_scheduler import ConstantLR, CosineAnnealingLR, LinearLR, SequentialLR
 
 from lecture04.config import Schedule
-from lecture04.config.registry import lookup
-from lecture04.huggingface.mapping import SAME, Stacked, Table, d_model, row
+from lecture04.huggingface.mapping import SAME, NameMap, Stacked, d_model, rule
 from lecture04.nn.init import build
-from lecture04.training.optim import decays, lr_factor
+from lecture04.training.optim import OPTIMISERS, decays, lr_factor
 
 LAYER = "encoder.layers.{i}."
-TORCH = Table(
+TORCH = NameMap(
     "embed.weight",
     "head.weight",
     (
         *(
-            row(
+            rule(
                 tuple(f"blocks.{{i}}.attention.{part}.{kind}" for part in "qkv"),
                 f"{LAYER}self_attn.in_proj_{kind}",
                 Stacked((d_model,) * 3, (SAME,) * 3),
             )
             for kind in ("weight", "bias")
         ),
-        row("blocks.{i}.attention.output.*", f"{LAYER}self_attn.out_proj.*"),
-        row("blocks.{i}.ffn.up.*", f"{LAYER}linear1.*"),
-        row("blocks.{i}.ffn.down.*", f"{LAYER}linear2.*"),
-        row("blocks.{i}.attention_norm.*", f"{LAYER}norm1.*"),
-        row("blocks.{i}.ffn_norm.*", f"{LAYER}norm2.*"),
-        row("final_norm.*", "encoder.norm.*"),
+        rule("blocks.{i}.attention.output.*", f"{LAYER}self_attn.out_proj.*"),
+        rule("blocks.{i}.ffn.up.*", f"{LAYER}linear1.*"),
+        rule("blocks.{i}.ffn.down.*", f"{LAYER}linear2.*"),
+        rule("blocks.{i}.attention_norm.*", f"{LAYER}norm1.*"),
+        rule("blocks.{i}.ffn_norm.*", f"{LAYER}norm2.*"),
+        rule("final_norm.*", "encoder.norm.*"),
     ),
 )
 
@@ -55,10 +54,10 @@ class Encoder(nn.Module):
             batch_first=True,
             norm_first=norm_first,
         )
-        self.embed = nn.Embedding(cfg.data.vocab_size, d)
+        self.embed = nn.Embedding(cfg.vocab_size, d)
         norm = nn.LayerNorm(d, cfg.norm.eps) if norm_first else None
         self.encoder = nn.TransformerEncoder(layer, cfg.model.n_layers, norm, enable_nested_tensor=False)
-        self.head = nn.Linear(d, cfg.data.vocab_size, bias=False)
+        self.head = nn.Linear(d, cfg.vocab_size, bias=False)
 
     def forward(self, input_ids, labels=None, use_cache=False):
         n, x_BTD = input_ids.shape[1], self.embed(input_ids)
@@ -163,7 +162,7 @@ def test_a_training_is_that_of_torchs_plain_optimiser(small, figures, dtype, nam
     """Ours: fused kernels, rates set by hand. Theirs: a loop over tensors, and a scheduler."""
     cfg = small(f"optim={name}", "optim.weight_decay=0.1", "recipe=llama", "optim.schedule=linear")
     ours, theirs = build(cfg).to(dtype), build(cfg).to(dtype)
-    optimiser = lookup("optim", name)(cfg.optim, ours)
+    optimiser = OPTIMISERS.lookup(name)(cfg.optim, ours)
 
     def set_rate(step):
         for group in optimiser.param_groups:

@@ -8,6 +8,7 @@ import transformers
 
 from lecture04.huggingface import ARCHITECTURES, read_state, write_state
 from lecture04.nn.init import build
+from lecture04.nn.model import LanguageModel
 
 SMALL = ("data.vocab_size=17", "data.max_len=32", "ffn.d_ff=24")
 LLAMA = ("recipe=llama", "model.n_heads=4")
@@ -46,7 +47,7 @@ CASES = [
 
 @pytest.fixture(params=CASES, ids=lambda case: " ".join([case[0], *case[1]]))
 def case(request, small, harness):
-    """Their architecture, our settled config, and our model with random parameters."""
+    """Their architecture, our run, and our model with random parameters."""
     model_type, overrides = request.param
     cfg = small(*SMALL, *overrides)
     model = harness.randomised(build(cfg).double())
@@ -85,9 +86,9 @@ def test_what_is_written_is_read_back(case, harness):
     """The function is the same, and so are config and parameters where theirs says it in one way alone."""
     their, cfg, model = case
     theirs = built(their, cfg, model, harness)
-    read = their.read_config(theirs.config.to_dict(), cfg)
+    read = their.read_config(theirs.config.to_dict())
     state = read_state(their.table, dict(theirs.named_parameters()), read)
-    again = build(read).double()
+    again = LanguageModel(read).double()
     again.load_state_dict(state)
     with torch.no_grad():
         assert harness.difference(again(harness.tokens()), model(harness.tokens())) < 1e-10

@@ -24,7 +24,17 @@ from torch.nn.utils.parametrize import register_parametrization
 from x_transformers import AutoregressiveWrapper, Decoder, TransformerWrapper
 
 from lecture04.config import RopeScaling
-from lecture04.huggingface.mapping import Rotated, Shifted, Table, d_head, d_model, n_heads, n_kv_heads, rotated, row
+from lecture04.huggingface.mapping import (
+    NameMap,
+    Rotated,
+    Shifted,
+    d_head,
+    d_model,
+    d_rotated,
+    n_heads,
+    n_kv_heads,
+    rule,
+)
 from lecture04.nn import posenc
 from lecture04.nn.posenc import T5
 
@@ -51,7 +61,7 @@ def grouped(theirs, cfg):
 
 
 def queries(theirs, cfg):
-    return Rotated(in_halves=False, heads=n_heads, width=rotated).read(grouped(theirs, cfg), cfg)
+    return Rotated(in_halves=False, heads=n_heads, width=d_rotated).read(grouped(theirs, cfg), cfg)
 
 
 def halves(theirs, cfg):
@@ -66,51 +76,51 @@ def biases(theirs, cfg):
 
 def turned(theirs, cfg):
     """A gain of queries or keys, whose dimensions are in the order that RoPE wants."""
-    return Rotated(in_halves=False, heads=lambda cfg: 1, width=rotated).read(theirs, cfg)
+    return Rotated(in_halves=False, heads=lambda cfg: 1, width=d_rotated).read(theirs, cfg)
 
 
 def norms(i, sublayer, where, ours):
     """A norm of either kind, at one of its three places."""
     theirs = f"net.attn_layers.layers.{2 * i + sublayer}.0.{where}"
     return (
-        row((f"blocks.{i}.{ours}.weight", f"blocks.{i}.{ours}.bias"), f"{theirs}.gamma", Read(gain)),
-        row(f"blocks.{i}.{ours}.weight", f"{theirs}.g", Shifted(1)),
+        rule((f"blocks.{i}.{ours}.weight", f"blocks.{i}.{ours}.bias"), f"{theirs}.gamma", Read(gain)),
+        rule(f"blocks.{i}.{ours}.weight", f"{theirs}.g", Shifted(1)),
     )
 
 
 def layer(i):
-    """The rows of block i: a layer of theirs is attention or feed-forward, by turns."""
+    """The rules of block i: a layer of theirs is attention or feed-forward, by turns."""
     attention, ffn = (f"net.attn_layers.layers.{2 * i + sublayer}.1." for sublayer in (0, 1))
     ours = f"blocks.{i}."
     up = f"{ours}ffn.up."
     for sublayer, name in ((0, "attention"), (1, "ffn")):
         for where, ending in enumerate(("_norm", "_output_norm", "_norm")):
             yield from norms(i, sublayer, where, name + ending)
-    yield row(f"{ours}attention.q.weight", f"{attention}to_q.weight", Read(queries))
-    yield row(f"{ours}attention.k.weight", f"{attention}to_k.weight", Rotated(False, n_kv_heads, rotated))
-    yield row(f"{ours}attention.v.weight", f"{attention}to_v.weight")
+    yield rule(f"{ours}attention.q.weight", f"{attention}to_q.weight", Read(queries))
+    yield rule(f"{ours}attention.k.weight", f"{attention}to_k.weight", Rotated(False, n_kv_heads, d_rotated))
+    yield rule(f"{ours}attention.v.weight", f"{attention}to_v.weight")
     output = Read(lambda theirs, cfg: (grouped(theirs.mT, cfg).mT,))
-    yield row(f"{ours}attention.output.weight", f"{attention}to_out.weight", output)
+    yield rule(f"{ours}attention.output.weight", f"{attention}to_out.weight", output)
     for x in "qk":
         norm, rms = f"{ours}attention.{x}_norm.weight", f"{attention}{x}_rmsnorm.parametrizations.gamma.original"
-        yield row(norm, rms, Read(lambda theirs, cfg: turned(theirs + 1, cfg)))
+        yield rule(norm, rms, Read(lambda theirs, cfg: turned(theirs + 1, cfg)))
         cosine = f"{attention}parametrizations.qk_norm_{x}_scale.original"
-        yield row(norm, cosine, Read(lambda theirs, cfg: turned(theirs * d_head(cfg) ** -0.5, cfg)))
+        yield rule(norm, cosine, Read(lambda theirs, cfg: turned(theirs * d_head(cfg) ** -0.5, cfg)))
     for kind in ("weight", "bias"):
-        yield row(up + kind, f"{ffn}ff.0.0.{kind}")
-        yield row((up + kind, f"{ours}ffn.gate.{kind}"), f"{ffn}ff.0.proj.{kind}", Read(lambda t, cfg: halves(t, cfg)))
-        yield row(f"{ours}ffn.down.{kind}", f"{ffn}ff.2.{kind}")
+        yield rule(up + kind, f"{ffn}ff.0.0.{kind}")
+        yield rule((up + kind, f"{ours}ffn.gate.{kind}"), f"{ffn}ff.0.proj.{kind}", Read(lambda t, cfg: halves(t, cfg)))
+        yield rule(f"{ours}ffn.down.{kind}", f"{ffn}ff.2.{kind}")
 
 
-TABLE = Table(
+TABLE = NameMap(
     "net.token_emb.emb.weight",
     "net.to_logits.weight",
     (
         *(r for i in range(2) for r in layer(i)),
-        row(("final_norm.weight", "final_norm.bias"), "net.attn_layers.final_norm.gamma", Read(gain)),
-        row("final_norm.weight", "net.attn_layers.final_norm.g", Shifted(1)),
-        row("posenc.table", "net.pos_emb.emb.weight", Read(lambda t, cfg: (t * d_model(cfg) ** -0.5,))),
-        row(
+        rule(("final_norm.weight", "final_norm.bias"), "net.attn_layers.final_norm.gamma", Read(gain)),
+        rule("final_norm.weight", "net.attn_layers.final_norm.g", Shifted(1)),
+        rule("posenc.table", "net.pos_emb.emb.weight", Read(lambda t, cfg: (t * d_model(cfg) ** -0.5,))),
+        rule(
             "posenc.table",
             "net.attn_layers.rel_pos.relative_attention_bias.weight",
             Read(lambda t, cfg: biases(t, cfg)),
@@ -137,8 +147,8 @@ def positions(options):
     """What their layers are told of positions."""
     match options.name:
         case "rope" | "rope_half":
-            stretch = {SCALING[options.scaling.name]: options.scaling.factor} if options.scaling.factor > 1 else {}
-            return {"rotary_pos_emb": True, "rotary_emb_dim": options.width, **stretch}
+            factor = {SCALING[options.scaling.name]: options.scaling.factor} if options.scaling.factor > 1 else {}
+            return {"rotary_pos_emb": True, "rotary_emb_dim": options.width, **factor}
         case "alibi":
             return {"alibi_pos_bias": True}
         case "t5":
@@ -194,8 +204,8 @@ class Theirs(nn.Module):
             **options,
         )
         self.net = TransformerWrapper(
-            num_tokens=cfg.data.vocab_size,
-            max_seq_len=cfg.data.max_len,
+            num_tokens=cfg.vocab_size,
+            max_seq_len=cfg.n_ctx,
             attn_layers=layers,
             use_abs_pos_emb=name in ("learned", "sinusoidal"),
             scaled_sinu_pos_emb=name == "sinusoidal",
@@ -288,7 +298,7 @@ def t5(n_buckets, max_distance):
     return "posenc=t5", f"posenc.n_buckets={n_buckets}", f"posenc.max_distance={max_distance}"
 
 
-def stretched(kind, factor=4.0):
+def scaled(kind, factor=4.0):
     return f"posenc.scaling.name={kind}", f"posenc.scaling.factor={factor}"
 
 
@@ -315,9 +325,9 @@ def test_rotary_read_into_halves(agree, width):
 
 
 @pytest.mark.parametrize("kind", ["linear", "ntk"])
-def test_stretched_rotary(agree, kind):
+def test_scaled_rotary(agree, kind):
     remark = {"linear": "its interpolation factor", "ntk": "its rescaled base"}[kind]
-    agree(f"rotary, scaled: {kind}", *FULL, *stretched(kind), remark=remark)
+    agree(f"rotary, scaled: {kind}", *FULL, *scaled(kind), remark=remark)
 
 
 @pytest.mark.parametrize(("n_heads", "d_model"), [(1, 8), (3, 12), (4, 16), (6, 24), (16, 32)])
@@ -376,14 +386,14 @@ def of(part, **changes):
     return lambda cfg: replace(cfg, **{part: replace(getattr(cfg, part), **changes)})
 
 
-PACKED = {"rotary": FULL, "ALiBi": ("posenc=alibi",), "learned positions": ("posenc=learned",)}
+BIN_PACKED = {"rotary": FULL, "ALiBi": ("posenc=alibi",), "learned positions": ("posenc=learned",)}
 
 
 @pytest.mark.parametrize("leaks", [False, True])
-@pytest.mark.parametrize("kind", PACKED)
-def test_packed_documents(pair, harness, figures, dtype, kind, leaks):
+@pytest.mark.parametrize("kind", BIN_PACKED)
+def test_bin_packed_documents(pair, harness, figures, dtype, kind, leaks):
     """Theirs is given the positions and a mask of blocks; where ours is told of one document alone, that is seen."""
-    both, lengths = pair(dtype, *PACKED[kind]), ([7, 12, 5], [20, 4])
+    both, lengths = pair(dtype, *BIN_PACKED[kind]), ([7, 12, 5], [20, 4])
     pos = torch.stack([torch.cat([torch.arange(n) for n in row]) for row in lengths])
     document = torch.stack([torch.repeat_interleave(torch.arange(len(row)), torch.tensor(row)) for row in lengths])
     model, state, _ = both.ours()
@@ -396,7 +406,7 @@ def test_packed_documents(pair, harness, figures, dtype, kind, leaks):
     if leaks:
         assert off > 0.01
     else:
-        title = f"x-transformers, packed documents, {kind}"
+        title = f"x-transformers, bin-packed documents, {kind}"
         figures.check(title, {"logits": off}, dtype, "positions and a block mask given to theirs")
 
 
@@ -420,11 +430,11 @@ FAULTS = {
     "rotary: more than half a rotation": (HALF, of("posenc", width=8)),
     "rotary: a wrong base": (FULL, of("posenc", base=10_001.0)),
     "rotary: linear for ntk": (
-        (*FULL, *stretched("ntk")),
+        (*FULL, *scaled("ntk")),
         lambda cfg: of("posenc", scaling=replace(cfg.posenc.scaling, name=RopeScaling.linear))(cfg),
     ),
     "rotary: another factor": (
-        (*FULL, *stretched("linear")),
+        (*FULL, *scaled("linear")),
         lambda cfg: of("posenc", scaling=replace(cfg.posenc.scaling, factor=4.01))(cfg),
     ),
     "ALiBi: a wrong scale": (("posenc=alibi",), SCALE),
@@ -438,8 +448,8 @@ FAULTS = {
     "RMSNorm: an epsilon": ((*FULL, *RMS), of("norm", eps=1e-5)),
     "LayerNorm: another epsilon": ((*FULL, "placement=post"), of("norm", eps=1.1e-5)),
     "sandwich: an epsilon": ((*FULL, *RMS, "placement=sandwich"), of("norm", eps=1e-5)),
-    "embeddings scaled": (FULL, of("model", embed_scale=None)),
-    "embeddings scaled, tied": ((*FULL, "model.tied=true"), of("model", embed_scale=None)),
+    "embeddings scaled": (FULL, of("model", embed_scale=4.0)),
+    "embeddings scaled, tied": ((*FULL, "model.tied=true"), of("model", embed_scale=4.0)),
     **{f"{name}: {other}": ((*FULL, f"ffn={name}"), of("ffn", name=other)) for name, other in NEXT.items()},
 }
 

@@ -1,6 +1,7 @@
 """The options of every family, one file a family: bounds, errors, parameters, FLOPs and KV numbers of a part."""
 
 from lecture04.config.parts.attention import MLA, Attention, MultiHead, MultiQuery
+from lecture04.config.parts.context import Context, Model
 from lecture04.config.parts.data import Data, Facts, Garden, Layout, Stream
 from lecture04.config.parts.ffn import FFN, GatedFFN, Match, Swish
 from lecture04.config.parts.norm import CentredNorm, Norm, Placement, PostNorm, SandwichNorm
@@ -8,8 +9,8 @@ from lecture04.config.parts.posenc import T5, Learned, PosEnc, Rope, RopeScaling
 from lecture04.config.parts.training import SGD, AdamW, Init, Logger, Merge, Optim, Schedule, Uptrain, WandB
 
 __all__ = [
-    "MLA", "SGD", "T5", "AdamW", "Attention", "CentredNorm", "Data", "FFN", "Facts", "Garden", "GatedFFN", "Init",
-    "Layout", "Learned", "Logger", "Match", "Merge", "MultiHead", "MultiQuery", "Norm", "Optim", "Placement", "PosEnc",
+    "MLA", "SGD", "T5", "AdamW", "Attention", "CentredNorm", "Context", "Data", "FFN", "Facts", "Garden", "GatedFFN", "Init",
+    "Layout", "Learned", "Logger", "Match", "Merge", "Model", "MultiHead", "MultiQuery", "Norm", "Optim", "Placement", "PosEnc",
     "PostNorm", "Rope", "RopeScaling", "SandwichNorm", "Scaling", "Schedule", "Shaw", "Stream", "Swish", "Uptrain",
     "WandB",
 ]  # fmt: skip

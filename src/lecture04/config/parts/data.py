@@ -2,12 +2,9 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from lecture04.config.fields import Options, bounded, opened
-
-if TYPE_CHECKING:
-    from lecture04.config.schema import Request
 
 
 class Facts(NamedTuple):
@@ -35,7 +32,7 @@ class Data(Options):
         """See `Facts`. Raises ValueError with a sentence where the source cannot be read."""
         raise NotImplementedError(f"data={self.name}: its options have no facts().")
 
-    def errors(self, request: "Request") -> list[str]:
+    def errors(self, layout: "Layout") -> list[str]:
         """What cannot be trained on it, a sentence each."""
         return []
 
@@ -64,12 +61,11 @@ class Garden(Data):
         """By the options alone."""
         return Facts(self.vocab_size, self.max_len, self.n_train, self.n_train * self.MEAN_LEN)
 
-    def errors(self, request: "Request") -> list[str]:
+    def errors(self, layout: "Layout") -> list[str]:
         """Another vocabulary, or rows that are too short for a document."""
         errors = list[str]()
         if self.vocab_size != self.VOCAB_SIZE:
             errors.append(f"data.vocab_size={self.vocab_size}: the Garden World has {self.VOCAB_SIZE} words.")
-        layout = request.run.layout
         if layout.keeps_documents and layout.length < self.MAX_LEN:
             name = "data.max_len" if layout.length == self.max_len else "layout.length"
             errors.append(

@@ -2,14 +2,12 @@
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from omegaconf import II
 
 from lecture04.config.fields import Options, bounded, opened
-
-if TYPE_CHECKING:
-    from lecture04.config.schema import Architecture
+from lecture04.config.parts.context import Context
 
 
 class Match(Enum):
@@ -35,16 +33,16 @@ class FFN(Options):
     d_ff: int = opened(at_least=1)
     bias: bool = II("model.bias")
 
-    def errors(self, c: "Architecture") -> list[str]:
+    def errors(self, c: Context) -> list[str]:
         """What it cannot be combined with, a sentence each."""
         return []
 
-    def params(self, c: "Architecture") -> int:
+    def params(self, c: Context) -> int:
         """Parameters of one layer: up, and gate where there is one, and down."""
         up = linear(c.model.d_model, self.d_ff, self.bias)
         return (self.n_matrices - 1) * up + linear(self.d_ff, c.model.d_model, self.bias)
 
-    def flops(self, c: "Architecture") -> int:
+    def flops(self, c: Context) -> int:
         """Multiplications and additions in pairs, a token and layer: each weight is used once."""
         return self.n_matrices * c.model.d_model * self.d_ff
 

@@ -1,12 +1,10 @@
 """Options of normalisations, and of where in a block they stand."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from lecture04.config.fields import Options, bounded
-
-if TYPE_CHECKING:
-    from lecture04.config.schema import Architecture
+from lecture04.config.parts.context import Context
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,7 +16,7 @@ class Norm(Options):
     name: str
     eps: float = bounded(1e-5, above=0)
 
-    def errors(self, c: "Architecture") -> list[str]:
+    def errors(self, c: Context) -> list[str]:
         """What it cannot be combined with, a sentence each."""
         return []
 
@@ -43,7 +41,7 @@ class Placement(Options):
 
     name: str
 
-    def errors(self, c: "Architecture") -> list[str]:
+    def errors(self, c: Context) -> list[str]:
         """What it cannot be combined with, a sentence each."""
         return []
 

@@ -2,13 +2,10 @@
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from lecture04.config.fields import Options, bounded, opened
-
-if TYPE_CHECKING:
-    from lecture04.config.parts.attention import Attention
-    from lecture04.config.schema import Architecture
+from lecture04.config.parts.attention import Attention
+from lecture04.config.parts.context import Context
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,15 +14,15 @@ class PosEnc(Options):
 
     name: str
 
-    def errors(self, c: "Architecture") -> list[str]:
+    def errors(self, c: Context) -> list[str]:
         """What it cannot be combined with, a sentence each."""
         return []
 
-    def params(self, c: "Architecture") -> int:
+    def params(self, c: Context) -> int:
         """Parameters over the whole model."""
         return 0
 
-    def flops(self, c: "Architecture") -> int:
+    def flops(self, c: Context) -> int:
         """Multiplications and additions in pairs, a token and layer, beside those of the attention."""
         return 0
 
@@ -40,7 +37,7 @@ class Learned(PosEnc):
 
     n_positions: int = opened(lambda own, c: c.n_ctx, at_least=1)
 
-    def errors(self, c: "Architecture") -> list[str]:
+    def errors(self, c: Context) -> list[str]:
         """A table that is shorter than a row."""
         if self.n_positions < c.n_ctx:
             return [
@@ -49,7 +46,7 @@ class Learned(PosEnc):
             ]
         return []
 
-    def params(self, c: "Architecture") -> int:
+    def params(self, c: Context) -> int:
         """A vector a position."""
         return self.n_positions * c.model.d_model
 
@@ -64,15 +61,15 @@ class Shaw(PosEnc):
 
     max_distance: int = bounded(16, at_least=1)
 
-    def n_distances(self, attention: "Attention") -> int:
+    def n_distances(self, attention: Attention) -> int:
         """The distances with an embedding of their own: 0 .. max, and -1 .. -max where tokens see what comes after."""
         return self.max_distance * (1 if attention.causal else 2) + 1
 
-    def params(self, c: "Architecture") -> int:
+    def params(self, c: Context) -> int:
         """Keys' and values' in each layer."""
         return c.model.n_layers * 2 * self.n_distances(c.attention) * c.model.d_head
 
-    def flops(self, c: "Architecture") -> int:
+    def flops(self, c: Context) -> int:
         """Every query meets every distance, every distance's weight its value."""
         return 2 * self.n_distances(c.attention) * c.model.d_model
 
@@ -84,7 +81,7 @@ class T5(PosEnc):
     n_buckets: int = bounded(32, at_least=2)
     max_distance: int = bounded(128, at_least=2)
 
-    def errors(self, c: "Architecture") -> list[str]:
+    def errors(self, c: Context) -> list[str]:
         """Buckets for what comes after, and a last bucket that no distance reaches."""
         if not c.attention.causal:
             return ["attention.causal=false: posenc=t5 has buckets for what came before alone."]
@@ -95,7 +92,7 @@ class T5(PosEnc):
             ]
         return []
 
-    def params(self, c: "Architecture") -> int:
+    def params(self, c: Context) -> int:
         """A scalar for each head and bucket."""
         return self.n_buckets * c.model.n_heads
 
@@ -160,7 +157,7 @@ class Rope(PosEnc):
     width: int = opened(lambda own, c: c.attention.d_rotated(c.model), at_least=2)
     scaling: Scaling
 
-    def errors(self, c: "Architecture") -> list[str]:
+    def errors(self, c: Context) -> list[str]:
         """A width that the heads do not have, or a scaling that does not go with it."""
         d_rotated, d_head = c.attention.d_rotated(c.model), c.model.d_head
         if d_rotated != d_head:  # the attention has dimensions apart for positions

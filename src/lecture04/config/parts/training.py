@@ -2,12 +2,9 @@
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lecture04.config.fields import Options, bounded
-
-if TYPE_CHECKING:
-    from lecture04.config.schema import Run
 
 
 class Merge(Enum):
@@ -24,7 +21,7 @@ class Init(Options):
 
     name: str
 
-    def errors(self, run: "Run") -> list[str]:
+    def errors(self) -> list[str]:
         """What it cannot be combined with, a sentence each."""
         return []
 
@@ -68,7 +65,7 @@ class Optim(Options):
     warmup_steps: int = bounded(100, at_least=0)
     clip: float | None = bounded(1.0, above=0)
 
-    def errors(self, run: "Run") -> list[str]:
+    def errors(self) -> list[str]:
         """What it cannot be combined with, a sentence each."""
         return []
 
@@ -91,7 +88,7 @@ class SGD(Optim):
     nesterov: bool = False
     weight_decay: float = bounded(0.0, at_least=0)
 
-    def errors(self, run: "Run") -> list[str]:
+    def errors(self) -> list[str]:
         """Nesterov's momentum without any."""
         if self.nesterov and not self.momentum:
             return ["optim.nesterov=true: needs optim.momentum above 0."]

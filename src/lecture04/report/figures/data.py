@@ -119,13 +119,13 @@ def learning(results: Results, name: str) -> dict[str, Curve]:
 def positions(results: Results, name: str = "excess") -> dict[str, Curve]:
     """{row: curve} of the test loss by position in the block, for the runs that were evaluated so; else empty.
 
-    Each point is the mean over a stretch of positions, in the middle of it.
+    Each point is the mean over a range of positions, in the middle of it.
     """
     found = {}
     for row, runs in results.records.items():
         key = results.manifest.rows[row].evaluation
         by_run = [
-            _stretches(curves["position"], curves[name])
+            _by_part(curves["position"], curves[name])
             for seed, record in runs.items()
             if results.status(row, seed) is Status.finished
             and (curves := record.evaluation(key).get("curves", {})).get(name)
@@ -135,7 +135,7 @@ def positions(results: Results, name: str = "excess") -> dict[str, Curve]:
     return found
 
 
-def _stretches(position: Sequence[float], values: Sequence[float | None]) -> dict[float, float]:
+def _by_part(position: Sequence[float], values: Sequence[float | None]) -> dict[float, float]:
     parts = max(1, min(32, len(position)))
     y = np.array([math.nan if value is None else value for value in values], float)
     means = zip(np.array_split(np.array(position, float), parts), np.array_split(y, parts), strict=True)
