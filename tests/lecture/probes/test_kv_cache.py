@@ -10,7 +10,8 @@ from lecture04.config.schema import PARTS
 from lecture04.lecture.probes import kv_cache
 from lecture04.lecture.probes.common import llama_like, published
 from lecture04.lecture.probes.options import DType, KVCache
-from lecture04.nn.families import ATTENTIONS, POSENCS
+from lecture04.nn.attention import ATTENTIONS
+from lecture04.nn.posenc import POSENCS
 
 PAIRS = [
     (attention, posenc)

@@ -6,7 +6,7 @@ import pytest
 
 from lecture04.lecture.probes import t5_buckets
 from lecture04.lecture.probes.rope import DISTANCES, PAIRS
-from lecture04.nn.families import POSENCS
+from lecture04.nn.posenc import POSENCS
 
 
 def test_t5_buckets(ask):

@@ -18,7 +18,7 @@ from lecture04.config.registry import options_of
 from lecture04.config.schema import ARCHITECTURE, PARTS
 from lecture04.config.validate import architecture_errors
 from lecture04.lecture.probes.finished import Finished
-from lecture04.nn.families import FFNS
+from lecture04.nn.ffn import FFNS
 from lecture04.nn.model import LanguageModel
 from lecture04.training import checkpoint
 

@@ -16,7 +16,7 @@ from lecture04.config import sizes
 from lecture04.config.registry import register
 from lecture04.lecture.probes.common import largest, llama_like, open_part, opened, published, with_parts
 from lecture04.lecture.probes.options import Probe
-from lecture04.nn.families import FFNS
+from lecture04.nn.ffn import FFNS
 from lecture04.nn.model import LanguageModel
 
 # claim, quantity, ffn, d_model, d_ff, bias, by, value

@@ -16,9 +16,10 @@ from lecture04.config.registry import register
 from lecture04.lecture.probes.common import largest, llama_like, open_attention, open_part, published, with_parts, words
 from lecture04.lecture.probes.options import BYTES, KVCache
 from lecture04.lecture.probes.text import labelled
-from lecture04.nn.families import ATTENTIONS, POSENCS
+from lecture04.nn.attention import ATTENTIONS
 from lecture04.nn.init import build
 from lecture04.nn.model import Cache, LanguageModel
+from lecture04.nn.posenc import POSENCS
 
 # claim, part, model, attention, posenc, n_kv_heads, quantity, value
 Row = tuple[str, str, str, str, str, int | None, str, float]

@@ -12,7 +12,7 @@ from lecture04.config.registry import register
 from lecture04.lecture.probes.common import largest, open_part, with_parts
 from lecture04.lecture.probes.options import Probe
 from lecture04.lecture.probes.text import labelled
-from lecture04.nn.families import NORMS
+from lecture04.nn.norm import NORMS
 
 Rows = list[tuple[str, str, str, float]]
 # The quantities of the table, as they are shown; the width is filled in.

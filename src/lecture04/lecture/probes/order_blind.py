@@ -7,8 +7,8 @@ from lecture04 import config
 from lecture04.config.registry import register
 from lecture04.lecture.probes.common import largest, open_attention, open_part, with_parts, words
 from lecture04.lecture.probes.options import Probe
-from lecture04.nn.families import POSENCS
 from lecture04.nn.init import build
+from lecture04.nn.posenc import POSENCS
 
 N_TOKENS = 24
 

@@ -13,9 +13,9 @@ from lecture04.lecture.probes.common import largest, open_attention, open_part, 
 from lecture04.lecture.probes.options import PositionShift
 from lecture04.lecture.probes.text import labelled
 from lecture04.nn.block import Block
-from lecture04.nn.families import POSENCS
 from lecture04.nn.init import build
 from lecture04.nn.model import LanguageModel
+from lecture04.nn.posenc import POSENCS
 
 # The quantities of the table, as they are shown.
 LABELS = {
