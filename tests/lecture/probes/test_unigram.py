@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -47,3 +48,10 @@ def test_shown(ask, whole_corpus):
     frames = unigram.shown(ask("unigram", whole_corpus))
     assert [list(frame.columns) for frame in frames.values()] == [["split", "uniform", "unigram", "true"]] * 2
     assert [frame.split.tolist() for frame in frames.values()] == [["train", "val", "test"]] * 2
+
+
+def test_without_a_true_distribution_there_is_no_bound_below(resolved, tiny_corpus, monkeypatch):
+    splits = {name: replace(getattr(tiny_corpus, name), facts={}) for name in ("train", "val", "test")}
+    monkeypatch.setattr(unigram, "load", lambda run, outputs: replace(tiny_corpus, **splits))
+    table = unigram.unigram(*resolved("probe=unigram"))
+    assert list(unigram.shown(table)["Perplexity"].columns) == ["split", "uniform", "unigram"]

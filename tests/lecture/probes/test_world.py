@@ -6,6 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from lecture04.config import UserError
 from lecture04.data.garden.world import POSSESSIVES
 from lecture04.data.types import load
 from lecture04.lecture.probes import world
@@ -63,6 +64,12 @@ def test_without_runs_the_corpus_is_there_and_stderr_says_what_is_missing(resolv
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert f"python train.py -m sweeps=norm paths.outputs={tmp_path}" in said
+
+
+def test_other_data_are_refused_in_one_sentence(resolved, tiny_corpus, monkeypatch):
+    monkeypatch.setattr(world, "load", lambda run, outputs: tiny_corpus)
+    with pytest.raises(UserError, match=r"^data=garden: says nothing of given, which probe=world counts\.$"):
+        world.world(*resolved("probe=world"))
 
 
 @pytest.fixture

@@ -18,16 +18,15 @@ def unigram(request: config.Request, options: Probe) -> pd.DataFrame:
 
     Columns: claim, split, model, quantity (nats a predicted token, perplexity), value. The unigram model has the
     training split's word frequencies, one added to each count; the uniform one gives every word of the vocabulary the
-    same probability, also <pad> and <bos>, which are never predicted; the true one is the corpus's own generator.
+    same probability, also <pad> and <bos>, which are never predicted; the true one is the corpus's own generator, where
+    it is known.
     """
     corpus = load(request.run, request.session.outputs)
     rows: list[Row] = []
     for split in SPLITS:
-        nll = {
-            "uniform": math.log(corpus.vocab_size),
-            "unigram": corpus.unigram_nll(split),
-            "true": corpus.true_nll(split),
-        }
+        nll = {"uniform": math.log(corpus.vocab_size), "unigram": corpus.unigram_nll(split)}
+        if corpus.has_truth:
+            nll["true"] = corpus.true_nll(split)
         for model, nats in nll.items():
             claim = "unigram" if (split, model) == ("val", "unigram") else ""
             rows.append(("", split, model, "nats", nats))

@@ -15,6 +15,7 @@ import pandas as pd
 
 from lecture04 import config
 from lecture04.config.registry import register
+from lecture04.data.garden.source import FACTS
 from lecture04.data.types import SPLITS, Corpus, Split, load
 from lecture04.lecture.probes.common import trained
 from lecture04.lecture.probes.finished import Finished, of_config, sweep_command
@@ -123,6 +124,8 @@ def world(request: config.Request, options: Probe) -> pd.DataFrame:
     """
     run, outputs = request.run, request.session.outputs
     corpus, runs = load(run, outputs), of_config(run, outputs)
+    if lacks := [fact for fact in FACTS if fact not in corpus.test.facts]:
+        raise config.UserError(f"data={run.data.name}: says nothing of {', '.join(lacks)}, which probe=world counts.")
     rows = [*accounted(corpus, request.evaluation.window), *excess(runs, corpus)]
     if not runs:
         command = sweep_command(outputs, "norm")
