@@ -111,7 +111,9 @@ def circles(graph: dict[str, set[str]]) -> list[set[str]]:
             more = set[str]().union(*(reached[other] for other in following)) - reached[node]
             reached[node] |= more
             changed |= bool(more)
-    together = {frozenset(other for other in graph if other in reached[node] and node in reached[other]) for node in graph}
+    together = {
+        frozenset(other for other in graph if other in reached[node] and node in reached[other]) for node in graph
+    }
     return [set(group) for group in together if len(group) > 1]
 
 

@@ -14,16 +14,15 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from hydra import compose, initialize_config_dir
-from lecture04.data.batches import IGNORE, PAD, Batch, make_batch, order
-from lecture04.data.corpus import Split
 from torch import Tensor, nn
 
 from lecture04 import config
 from lecture04.cli import train as cli
 from lecture04.config.places import CONF
-from lecture04.config.registry import lookup
+from lecture04.data.documents import make_batch, order
+from lecture04.data.types import IGNORE, PAD, Batch, Split, load
 from lecture04.nn.init import build
-from lecture04.training.run import load_corpus
+from lecture04.training.optim import OPTIMISERS
 
 ROUNDS, STEPS = 5, 40
 
@@ -31,10 +30,9 @@ ROUNDS, STEPS = 5, 40
 class TorchPeer(nn.Module):
     """The standard model out of torch's own layers: embeddings and positions are ours, the blocks torch's."""
 
-    def __init__(self, cfg: config.Root) -> None:
+    def __init__(self, cfg: config.Run) -> None:
         super().__init__()
         ours = build(cfg)
-        assert cfg.ffn.d_ff is not None
         layer = nn.TransformerEncoderLayer(
             cfg.model.d_model, cfg.model.n_heads, cfg.ffn.d_ff, dropout=0.0, batch_first=True, norm_first=True
         )
@@ -60,9 +58,9 @@ def padded(split: Split, documents: np.ndarray) -> tuple[Tensor, Tensor]:
     return torch.from_numpy(tokens), torch.from_numpy(targets)
 
 
-def stepper(model: nn.Module, logits: Callable[[int], tuple[Tensor, Tensor]], cfg: config.Root) -> Callable[[], float]:
+def stepper(model: nn.Module, logits: Callable[[int], tuple[Tensor, Tensor]], cfg: config.Run) -> Callable[[], float]:
     """A function that trains for STEPS batches and returns the milliseconds a step."""
-    optimiser = lookup("optim", cfg.optim.name)(cfg.optim, model)
+    optimiser = OPTIMISERS.lookup(cfg.optim.name)(cfg.optim, model)
 
     def steps() -> float:
         started = time.perf_counter()
@@ -80,11 +78,12 @@ def stepper(model: nn.Module, logits: Callable[[int], tuple[Tensor, Tensor]], cf
 def main() -> None:
     """Print the milliseconds of each, and the ratios."""
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        cfg = cli.settled(compose("config"))
+        request = cli.resolved(compose("config"))
+    cfg, session = request.run, request.session
     torch.set_num_threads(cfg.trainer.threads)
-    split, size = load_corpus(cfg).train, cfg.trainer.batch_size
+    split, size = load(cfg, session.outputs).train, cfg.trainer.batch_size
     chosen = [order(split.n_docs, seed=0, epoch=0)[i * size : (i + 1) * size] for i in range(STEPS)]
-    packed_batches: list[Batch] = [make_batch(split, documents, cfg.data.max_len) for documents in chosen]
+    packed_batches: list[Batch] = [make_batch(split, documents, cfg.layout.length) for documents in chosen]
     padded_batches = [padded(split, documents) for documents in chosen]
     ours, plain, peer = build(cfg), build(cfg), TorchPeer(cfg)
     contenders = {
@@ -116,7 +115,7 @@ def main() -> None:
         middle = statistics.median(rounds[1:])  # the first round warms up
         first = middle if math.isnan(first) else first
         print(f"{name:36s} {middle:6.2f} ms a step, {middle / first:5.2f} of ours packed")
-    print(f"{ROUNDS} alternating rounds of {STEPS} steps, medians; corpus {Path(cfg.paths.outputs) / 'data'}")
+    print(f"{ROUNDS} alternating rounds of {STEPS} steps, medians; corpus {Path(session.outputs) / 'data'}")
 
 
 if __name__ == "__main__":

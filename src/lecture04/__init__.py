@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lecture04 import config
+    from lecture04 import config as config
     from lecture04.config.fields import bounded, opened
     from lecture04.config.registry import register
     from lecture04.records.metrics import Metric, measure

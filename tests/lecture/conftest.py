@@ -5,7 +5,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from functools import cache
-from itertools import cycle, permutations
+from itertools import count, cycle, permutations
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,13 +13,14 @@ import pandas as pd
 import pytest
 from hydra import compose, initialize_config_dir
 
-from lecture04.config import registry
+from lecture04.config.places import CONF
 from lecture04.lecture.claims import claims
 from lecture04.lecture.evidence import Evidence
 from lecture04.lecture.finding import Finding
 from lecture04.lecture.items import ITEMS
 from lecture04.lecture.ledger import judge
 from lecture04.lecture.probes.command import resolved
+from lecture04.lecture.probes.options import PROBES
 from lecture04.records.metrics import METRICS
 from lecture04.report.manifest import Manifest
 from lecture04.report.results import Results
@@ -122,10 +123,22 @@ def rows(columns: str, *lines: tuple) -> pd.DataFrame:
 
 
 @pytest.fixture
-def kit(tmp_path) -> SimpleNamespace:
-    """The helpers of this file, by name; `kit.folder` is for runs' files."""
-    helpers = (made_up, write_curve, verdict, finding, rows)
-    return SimpleNamespace(folder=tmp_path, around=Seeds(), **{helper.__name__: helper for helper in helpers})
+def new_kit(tmp_path) -> Callable[[], SimpleNamespace]:
+    """Makes the helpers of this file, by name; `kit.folder` is for runs' files, and empty in each new one."""
+    helpers, number = (made_up, write_curve, verdict, finding, rows), count()
+
+    def new() -> SimpleNamespace:
+        folder = tmp_path / str(next(number))
+        folder.mkdir()
+        return SimpleNamespace(folder=folder, around=Seeds(), **{helper.__name__: helper for helper in helpers})
+
+    return new
+
+
+@pytest.fixture
+def kit(new_kit) -> SimpleNamespace:
+    """One such kit."""
+    return new_kit()
 
 
 @pytest.fixture(scope="session")
@@ -143,8 +156,8 @@ def cases() -> dict[str, Callable[[SimpleNamespace, bool], Evidence]]:
 def _real(name: str) -> pd.DataFrame:
     item = next(item for item in ITEMS if item.source == f"probe:{name}")
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        cfg = resolved(compose("probe", overrides=list(item.arguments[1:])))
-    return registry.lookup("probe", cfg.probe.name)(cfg)
+        request, options = resolved(compose("probe", overrides=list(item.arguments[1:])))
+    return PROBES.lookup(options.name)(request, options)
 
 
 @pytest.fixture(scope="session")

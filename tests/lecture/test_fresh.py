@@ -68,15 +68,15 @@ def test_the_key_of_an_item_is_its_own():
 def test_a_table_of_the_plan_is_there_but_not_done_while_runs_are_missing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     item = OF["sweep:norm"]
-    fresh.plan_of.cache_clear()
+    fresh.planned.cache_clear()
     with fresh.composing():
         assert not fresh.has_result(item)
         plan = fresh.plan_of(item)
         item.folder.mkdir(parents=True)
-        manifest = plan.manifest("python train.py -m sweeps=norm") | {"environment": {"python": "3"}}
+        manifest = plan.manifest("python train.py -m sweeps=norm").to_json() | {"environment": {"python": "3"}}
         (item.folder / "sweep.json").write_text(json.dumps(manifest))
         assert fresh.has_result(item)
         assert not fresh.is_done(item)
         (item.folder / "sweep.json").write_text(json.dumps(manifest | {"primary": "test/ppl"}))
         assert not fresh.has_result(item)
-    fresh.plan_of.cache_clear()
+    fresh.planned.cache_clear()

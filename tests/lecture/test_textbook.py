@@ -12,10 +12,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from lecture04.data.types import load
 from lecture04.nn.init import build
-from lecture04.records.config_file import read_config
+from lecture04.records.config_file import read_run
 from lecture04.training import checkpoint
-from lecture04.training.run import load_corpus
 
 TEXTBOOK = Path(__file__).parents[1] / "nn" / "test_textbook.py"
 RUN = os.environ.get("LECTURE04_RUN")
@@ -32,10 +32,10 @@ def textbook():
 @pytest.fixture
 def model_and_test_split(compose, textbook, tmp_path):
     if RUN:
-        cfg = read_config(Path(RUN))
-        return checkpoint.load(cfg, Path(RUN)), load_corpus(cfg).test
-    cfg = compose("data.n_train=10", "data.n_val=10", "data.n_test=200", f"paths.outputs={tmp_path}")
-    return textbook.shaken(build(cfg)), load_corpus(cfg).test
+        run = read_run(Path(RUN))
+        return checkpoint.load(run, Path(RUN)), load(run, Path(RUN).parents[1]).test
+    run = compose("data.n_train=10", "data.n_val=10", "data.n_test=200")
+    return textbook.shaken(build(run)), load(run, tmp_path).test
 
 
 def test_the_textbooks_model_with_our_parameters_has_our_outputs(

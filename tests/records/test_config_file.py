@@ -209,7 +209,10 @@ def test_a_file_that_is_no_config(tmp_path, text):
         (lambda c: c["optim"].update(lrr=1), r"optim\.lrr: no such setting\. Did you mean lr\?"),
         (lambda c: c.pop("ffn"), r"ffn: the setting is missing\."),
         (lambda c: c["trainer"].pop("steps"), r"trainer\.steps: the setting is missing\."),
-        (lambda c: c["optim"].update(schedule="step"), r"optim\.schedule=step: there is no such choice\. Choices: constant"),
+        (
+            lambda c: c["optim"].update(schedule="step"),
+            r"optim\.schedule=step: there is no such choice\. Choices: constant",
+        ),
         (lambda c: c.pop("eval"), r"eval: the setting is missing\."),
         (lambda c: c["eval"].pop("window"), r"eval\.window: the setting is missing\."),
         (lambda c: c["ffn"].update(name="relux"), r"ffn=relux: no such ffn is registered\. Did you mean relu\?"),

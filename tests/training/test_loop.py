@@ -218,12 +218,16 @@ def test_the_margin_sets_where_divergence_ends(trained, cfg, tiny_corpus):
 
 def test_a_longer_run_is_not_the_shorter_one_continued_but_starts_alike(small_request, tiny_corpus):
     """With a constant rate the first steps are the same: batches do not depend on how many are to come."""
-    short, long = (Watched(small_request(f"trainer.steps={n}", "optim.schedule=constant"), tiny_corpus) for n in (10, 20))
+    short, long = (
+        Watched(small_request(f"trainer.steps={n}", "optim.schedule=constant"), tiny_corpus) for n in (10, 20)
+    )
     assert short.values("train/loss")[10] == long.values("train/loss")[10]
 
 
 def test_swapping_a_part_leaves_the_data_as_it_was(small_request, tiny_corpus):
-    runs = [Watched(small_request(*swap), tiny_corpus) for swap in ((), ("recipe=llama",), ("init=gpt2", "placement=post"))]
+    runs = [
+        Watched(small_request(*swap), tiny_corpus) for swap in ((), ("recipe=llama",), ("init=gpt2", "placement=post"))
+    ]
     assert runs[0].values("tokens") == runs[1].values("tokens") == runs[2].values("tokens")
 
 
@@ -242,7 +246,10 @@ def test_how_often_is_logged_changes_no_parameter_and_no_outcome(small_request, 
     runs = [Watched(request, tiny_corpus) for request in asked]
     assert [len(run.values("train/loss")) for run in runs][:2] == ([60, 9] if lr == "1e-2" else [50, 7])
     for run in runs[1:]:
-        assert all(torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in zip(*(r.model.parameters() for r in (run, runs[0])), strict=True))
+        assert all(
+            torch.equal(a.nan_to_num(), b.nan_to_num())
+            for a, b in zip(*(r.model.parameters() for r in (run, runs[0])), strict=True)
+        )
         assert (run.outcome.diverged, run.outcome.steps) == (runs[0].outcome.diverged, runs[0].outcome.steps)
         assert run.values("val/nll") == pytest.approx(runs[0].values("val/nll"), abs=0, rel=0, nan_ok=True)
     assert (runs[0].outcome.diverged is None) == (lr == "1e-2")

@@ -66,7 +66,9 @@ def test_positions_are_those_of_blocks_cut_by_hand(model, packed, asked):
 
 def test_training_and_validation_keep_the_length_of_training(model, packed, asked):
     nll, _ = by_hand(model, packed.val, BLOCK)
-    assert evaluate(model, packed, asked.run, asked.evaluation).metrics["val/nll"] == pytest.approx(nll.mean(), abs=1e-5)
+    assert evaluate(model, packed, asked.run, asked.evaluation).metrics["val/nll"] == pytest.approx(
+        nll.mean(), abs=1e-5
+    )
 
 
 def test_without_a_length_the_test_has_that_of_training(model, packed, asked):

@@ -1,13 +1,17 @@
 """What can be chosen, a line each: `python train.py --help`, and `lecture04 parts` for the parts alone."""
 
 import argparse
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import yaml
 
+from lecture04.config import messages
 from lecture04.config.overrides import program
 from lecture04.config.places import CONF, SWEEPS
-from lecture04.config.registry import entries
+from lecture04.config.project import Outside, outside
+from lecture04.config.registry import entries, list_parts
 from lecture04.config.schema import PARTS
 
 USAGE = """\
@@ -30,10 +34,11 @@ def parts() -> str:
     return "\n".join(blocks)
 
 
-def presets() -> str:
-    """The presets and sweep files, with the first comment or the title of each."""
+def presets(more: Iterable[Path] = ()) -> str:
+    """The presets and sweep files, with the first comment or the title of each; `more` are folders of sweep files."""
     recipes, models = _comments(CONF / "recipe"), _comments(CONF / "model")
-    titles = {path.stem: _title(path) for path in sorted(SWEEPS.glob("*.yaml"))}
+    files = [path for folder in (SWEEPS, *more) for path in sorted(folder.glob("*.yaml"))]
+    titles = {path.stem: _title(path) for path in files}
     return "\n".join(
         [
             _block("model", "The sizes.", models),
@@ -43,10 +48,18 @@ def presets() -> str:
     )
 
 
-def help_text() -> str:
+def train_help() -> None:
+    """`lecture04 train --help`: what can be chosen, by the sources alone."""
+    messages.run(lambda: print(help_text(outside(sys.argv[1:], Path.cwd()))))
+
+
+def help_text(brought: Outside = Outside()) -> str:  # noqa: B008 (frozen)
     """What `lecture04 train --help` prints; with `python train.py` in it where that was typed."""
+    list_parts(brought.parts)
     tab = 'TAB completes groups and choices after:  eval "$(python train.py -sc install=bash)"'
-    text = "\n".join([USAGE, parts(), presets(), tab, "Hydra's own options:  python train.py --hydra-help"])
+    text = "\n".join(
+        [USAGE, parts(), presets(brought.sweeps), tab, "Hydra's own options:  python train.py --hydra-help"]
+    )
     return text.replace("python train.py", program("train.py"))
 
 
@@ -74,4 +87,5 @@ def _title(path: Path) -> str:
 def entry() -> None:
     """`lecture04 parts`."""
     argparse.ArgumentParser(prog="lecture04 parts", description=parts.__doc__).parse_args()
+    messages.run(lambda: list_parts(outside([], Path.cwd()).parts))
     print(parts())

@@ -20,7 +20,6 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from lecture04 import config
-from lecture04.cli import help as help_page
 from lecture04.config import Request, messages, overrides, project, registry
 from lecture04.config.errors import UserError
 from lecture04.config.fields import schema_of
@@ -203,9 +202,6 @@ def entry() -> None:
 def _entry() -> None:
     overrides.TYPED[:] = sys.argv[1:]
     sys.argv[1:] = bring_in(sys.argv[1:])
-    if {"-h", "--help"} & set(sys.argv[1:]):
-        print(help_page.help_text())  # Hydra's own would list its groups, in seconds
-        return
     sys.argv[1:] = overrides.options_first(sys.argv[1:])
     if bad := overrides.complaints(sys.argv[1:]) + sweep_files.complaints(sys.argv[1:]):
         sys.exit("\n".join(bad))

@@ -1,5 +1,6 @@
 """What can be set, what follows from it, and every sentence on what cannot be: without torch."""
 
+from lecture04.config import parts
 from lecture04.config.errors import UserError
 from lecture04.config.fields import Options, asked, bounded, opened
 from lecture04.config.parts import *  # noqa: F403 (its __all__)
@@ -7,7 +8,6 @@ from lecture04.config.schema import (
     Architecture,
     Design,
     Evaluation,
-    Model,
     Origin,
     Request,
     Reuse,
@@ -17,3 +17,8 @@ from lecture04.config.schema import (
     Table,
     Trainer,
 )
+
+__all__ = [
+    "Architecture", "Design", "Evaluation", "Options", "Origin", "Request", "Reuse", "Run", "Session", "Settings",
+    "Table", "Trainer", "UserError", "asked", "bounded", "opened", *parts.__all__,
+]  # fmt: skip

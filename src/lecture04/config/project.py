@@ -36,7 +36,7 @@ class Outside:
 
 
 def outside(arguments: Sequence[str], folder: Path) -> Outside:
-    """What a command line and the folder that it is typed in bring. Raises UserError for a project file that is wrong."""
+    """What a command line and the folder that it is typed in bring. Raises UserError for a wrong project file."""
     typed_conf = _config_dir(arguments)
     conf = [folder / typed_conf] if typed_conf else []
     sweeps, added = list[Path](), list[str]()

@@ -14,6 +14,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -140,25 +141,40 @@ def entries() -> dict[tuple[str, str], Entry]:
 def load(parts: Iterable[str], folder: Path | None = None) -> None:
     """Make the parts of files and modules from outside known, from `folder` on (else the working folder).
 
-    Nothing is executed but what is needed to know their options. Raises UserError where there is no such file, it is no
-    Python, or its name or one of its parts' is taken.
+    A module is imported only where that says more than its source does: for options, metrics and columns. Raises
+    UserError where there is no such file, it is no Python, or its name or one of its parts' is taken.
     """
     for part in parts:
-        module, path = _locate(part, folder or Path.cwd())
-        if _outside.get(module) == path:
-            continue
-        before = dict(_outside)
-        _outside[module] = path
-        try:
-            new = [entry for entry in entries().values() if entry.module == module]
-            declares = re.search(r"\b(measure|declare|column)\(", path.read_text(encoding="utf-8"))
-            if declares or not new or any(entry.options for entry in new):
+        module = list_parts([part], folder)[0]
+        text = _outside[module].read_text(encoding="utf-8")
+        own = [entry for entry in entries().values() if entry.module == module]
+        if re.search(r"\b(measure|declare|column)\(", text) or not own or any(entry.options for entry in own):
+            with _said_of(part, module):
                 importlib.import_module(module)
-        except Exception as e:
-            _outside.clear()
-            _outside.update(before)
-            what = f"line {e.lineno}: {e.msg}" if isinstance(e, SyntaxError) else str(e) or type(e).__name__
-            raise UserError(f"parts={part}: {what}.".replace("..", ".")) from e
+
+
+def list_parts(parts: Iterable[str], folder: Path | None = None) -> list[str]:
+    """As `load`, from the sources alone: enough to list parts, and nothing is imported. Returns the modules' names."""
+    modules = list[str]()
+    for part in parts:
+        module, path = _locate(part, folder or Path.cwd())
+        modules.append(module)
+        if _outside.get(module) != path:
+            with _said_of(part, module):
+                _outside[module] = path
+                entries()
+    return modules
+
+
+@contextmanager
+def _said_of(part: str, module: str) -> Iterator[None]:
+    """What is wrong with a part from outside, in one sentence; it is then not known."""
+    try:
+        yield
+    except Exception as e:
+        _outside.pop(module, None)
+        what = f"line {e.lineno}: {e.msg}" if isinstance(e, SyntaxError) else str(e) or type(e).__name__
+        raise UserError(f"parts={part}: {what.rstrip('.')}.") from e
 
 
 def _locate(part: str, folder: Path) -> tuple[str, Path]:

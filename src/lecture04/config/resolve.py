@@ -109,7 +109,7 @@ def mismatch(c: Architecture, match: Match, budget: int | None) -> float:
 
 
 def resolve(settings: Any, find_source: FindSource = from_nothing) -> Request:
-    """What a composed config comes to, as a model: nothing is asked of its training. Raises UserError with every error."""
+    """What a composed config comes to, as a model; nothing is asked of its training. Raises UserError."""
     load(settings.parts)
     if bad := setting_errors(settings):
         raise UserError("\n".join(bad))

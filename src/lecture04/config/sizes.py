@@ -1,4 +1,4 @@
-"""Parameters, FLOPs and KV numbers of a model, summed over its parts' own formulas. No torch where the parts give them."""
+"""Parameters, FLOPs and KV numbers of a model, summed over its parts' own formulas; no torch where they give them."""
 
 from typing import Protocol
 
@@ -39,7 +39,7 @@ def _declared(c: Architecture) -> dict[str, int]:
 
 
 def params_by_part(c: Architecture) -> dict[str, int]:
-    """Parameters of each family over the whole model. Where a part declares no count, the model is built and counted."""
+    """Parameters of each family over the whole model; it is built and counted where a part declares no count."""
     embed = c.vocab_size * c.model.d_model
     undeclared = any(not is_declared(family, getattr(c, family).name) for family in ARCHITECTURE)
     found = MODELS.lookup("causal").counted(c) if undeclared else _declared(c)

@@ -19,7 +19,7 @@ Arrays = dict[str, np.ndarray]
 def cached(folder: Path, name: str, settings: Mapping[str, object], make: Callable[[], Arrays]) -> Arrays:
     """The arrays that `make` gives, made on first use and kept in `folder`.
 
-    The file's name carries a hash of the settings, which should say all that the arrays depend on, code included. A file
+    The file's name carries a hash of the settings, which should say all that the arrays depend on, code included. One
     that is torn or altered is renamed with a warning, and made again; processes that want the same arrays at once wait
     for the one that makes them.
     """

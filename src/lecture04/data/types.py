@@ -58,7 +58,7 @@ class Split:
 
 
 class Measure(Protocol):
-    """What is measured on the test split beside the NLL. It sees each batch once, so that no memory grows with N x V."""
+    """What is measured on the test split beside the NLL: it sees each batch once, so no memory grows with N x V."""
 
     def add(self, logits_NV: Tensor, place_N: np.ndarray) -> None:
         """The logits at predicted tokens, and the tokens' places in the split's flat arrays."""

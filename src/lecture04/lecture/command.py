@@ -8,6 +8,7 @@ from pathlib import Path
 
 from lecture04.config import messages
 from lecture04.config.messages import UserError
+from lecture04.config.places import IS_CHECKOUT
 from lecture04.lecture import fresh, ledger
 from lecture04.lecture.claims import Claim, claims
 from lecture04.lecture.finding import Finding, Verdict
@@ -74,9 +75,11 @@ def main(words: Sequence[str]) -> None:
         sys.exit(1)
 
 
-def entry(arguments: Sequence[str]) -> None:
-    """`lecture04 lecture [SECTION ...]`."""
+def entry() -> None:
+    """`lecture04 lecture [SECTION ...]`, the command line."""
+    if not IS_CHECKOUT:
+        sys.exit("The lecture runs scripts and tests of the repository: clone it, then `make lecture`.")
     parser = argparse.ArgumentParser(prog=PROGRAM, description=USAGE)
     parser.add_argument("section", nargs="*", help="0 to 5; all where none is named")
-    words = parser.parse_args(arguments).section
+    words = parser.parse_args().section
     messages.run(lambda: main(words))

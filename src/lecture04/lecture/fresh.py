@@ -1,18 +1,16 @@
 """Whether an item's result is there and is what its command would give today, asked without torch.
 
 A sweep is asked by its plan: its table is there when the manifest is the plan's. Beside the result of a probe or a test
-lies a key: its command, the settings and the package's statements, torch's version, the runs that it reads, and a hash
-of the result itself, so that the same probe asked by hand with other settings does not pass for ours.
+lies a key: its command, the settings and the package's statements, the versions of what computes, the runs that it
+reads, and a hash of the result itself, so that the same probe asked by hand with other settings does not pass for ours.
 """
 
 import ast
-import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
-from importlib.metadata import version
 
 from hydra import initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
@@ -22,15 +20,17 @@ from hydra.types import RunMode
 from lecture04.cli import train as cli
 from lecture04.config.code import statements
 from lecture04.config.errors import UserError
-from lecture04.config.places import CONF
+from lecture04.config.places import CONF, ROOT
 from lecture04.config.registry import PACKAGE
 from lecture04.lecture.items import Item, Kind
+from lecture04.records.identity import digest, versions
 from lecture04.records.record import read_json, write_whole
 from lecture04.report.manifest import Manifest
 from lecture04.sweep import command
 from lecture04.sweep.plan import Plan
 
 KEY = "lecture.json"
+DIGITS = 16
 RESULT = {Kind.probe: "table.csv", Kind.test: "junit.xml", Kind.sweep: "sweep.json"}
 
 
@@ -42,19 +42,24 @@ def composing() -> Iterator[None]:
 
 
 @cache
-def plan_of(item: Item) -> Plan:
-    """The plan of a sweep, as `python train.py -m sweeps=NAME` would make it. Raises as that command does.
+def planned(overrides: tuple[str, ...]) -> Plan:
+    """The plan of a table, as `python train.py -m OVERRIDES` would make it. Raises as that command does.
 
     Made once: composing takes a tenth of a second a row. What is there of a plan's runs is asked of the disk each time.
     """
-    loader, asked = GlobalHydra.instance().config_loader(), [f"sweeps={item.name}"]
+    loader, asked = GlobalHydra.instance().config_loader(), list(overrides)
     cfg = loader.load_configuration("config", overrides=asked, run_mode=RunMode.MULTIRUN)
     return command.plan(
-        cli.to_root(cfg).sweep,
+        cli.settings_of(cfg).sweep,
         OverridesParser.create(config_loader=loader).parse_overrides(asked),
         is_group=lambda key: bool(loader.get_group_options(key)),
-        compose=lambda lines: cli.settled(loader.load_sweep_config(cfg, list(lines))),
+        compose=lambda lines: cli.resolved(loader.load_sweep_config(cfg, list(lines))),
     )
+
+
+def plan_of(item: Item) -> Plan:
+    """The plan of a sweep of sweeps/. Raises as `planned` does."""
+    return planned((f"sweeps={item.name}",))
 
 
 def has_result(item: Item) -> bool:
@@ -83,14 +88,14 @@ def stamp(item: Item) -> None:
 
 def _stamp(item: Item) -> dict[str, str | None]:
     result = item.folder / RESULT[item.kind]
-    return {"key": key(item), "result": _digest(result.read_text(encoding="utf-8")) if result.exists() else None}
+    return {"key": key(item), "result": digest(result.read_text(encoding="utf-8"), DIGITS) if result.exists() else None}
 
 
 def key(item: Item) -> str:
     """What a probe's or test's result depends on, as a hash."""
-    tests = [(CONF.parent / file).read_text(encoding="utf-8") for file in item.files]
+    tests = [(ROOT / file).read_text(encoding="utf-8") for file in item.files]
     runs = [(read_json(needed.folder / "sweep.json") or {}).get("rows") for needed in item.needs]
-    return _digest([item.arguments, tests, runs, project(), version("torch")])
+    return digest([item.arguments, tests, runs, project(), versions()], DIGITS)
 
 
 @cache
@@ -99,13 +104,10 @@ def project() -> str:
     probes = PACKAGE / "lecture" / "probes"
     code = [p for p in sorted(PACKAGE.rglob("*.py")) if probes in p.parents or probes.parent not in p.parents]
     data = [*sorted(CONF.rglob("*.yaml")), *sorted(probes.glob("*.yaml"))]
-    return _digest(
+    return digest(
         [
             [[path.relative_to(PACKAGE).as_posix(), *map(ast.dump, statements(path))] for path in code],
             [[path.name, path.read_text(encoding="utf-8")] for path in data],
-        ]
+        ],
+        DIGITS,
     )
-
-
-def _digest(content: object) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:16]

@@ -12,12 +12,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from lecture04.config.overrides import CONF
+from lecture04.config.places import ROOT
 from lecture04.lecture import fresh
 from lecture04.lecture.items import Item, Kind
 from lecture04.records.record import read_json, write_whole
 
-ROOT = CONF.parent
 POLL_SECONDS = 1.0
 
 

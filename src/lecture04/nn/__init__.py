@@ -1,4 +1,4 @@
-"""The parts of the model. The base classes that parts of one's own derive from are here by name; torch comes with them."""
+"""The parts of the model; the base classes of parts of one's own are here by name, and torch comes with them."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING

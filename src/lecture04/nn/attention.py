@@ -107,7 +107,7 @@ class Attention(nn.Module):
 
 
 class MakeAttention(Protocol):
-    """An attention: forward(x_BTD, context, cache) -> y_BTD and the cache. `new_norm` is the model's norm for a width."""
+    """An attention: forward(x_BTD, context, cache) -> y_BTD, cache. `new_norm` makes the model's norm for a width."""
 
     def __call__(
         self, options: Any, model: config.Model, posenc: PosEnc, new_norm: Callable[[int], nn.Module]

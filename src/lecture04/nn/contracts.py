@@ -1,7 +1,7 @@
 """What every model must hold to, whatever its parts: each a check that raises AssertionError with what does not hold.
 
-`lecture04 check-part ffn=mine` runs them on a part from outside, the tests on every part of ours. A check is called with
-the run of a small model; it builds what it needs.
+`lecture04 check-part ffn=mine` runs them on a part from outside, the tests on every part of ours. A check is called
+with the run of a small model; it builds what it needs.
 """
 
 import itertools

@@ -44,7 +44,7 @@ class LanguageModel(nn.Module):
         """{family: parameters over the whole model}, of the model built on torch's meta device, without memory."""
         with torch.device("meta"):
             model = LanguageModel(c)
-        found = dict.fromkeys(("attention", "ffn", "norm", "posenc"), 0)
+        found: dict[str, int] = {"attention": 0, "ffn": 0, "norm": 0, "posenc": 0}
         for name, parameter in model.named_parameters():
             if not name.startswith(("embed.", "head.")):
                 found[family_of(name)] += parameter.numel()

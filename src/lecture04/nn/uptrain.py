@@ -43,7 +43,7 @@ def start_from(model: LanguageModel, source: dict[str, Tensor], merge: Merge, d_
     """Set a new model's parameters to those of its source, merged where their number of heads differs.
 
     Raises:
-        RuntimeError: a parameter is missing, too many, or of another shape (config.validate.source_errors keeps such away).
+        RuntimeError: a parameter is missing, too many, or of another shape (`source_errors` keeps such away).
     """
     own = model.state_dict()
     merged = {

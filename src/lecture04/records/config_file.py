@@ -41,26 +41,33 @@ def read_config(folder: Path) -> tuple[Run, Evaluation]:
         UserError: there is no such file, it is no YAML, or it has a key too many, one too few or a value that cannot be
             (as a run of older code may); the sentence names the file and the key.
     """
-    path = Path(folder) / "config.yaml"
+    path, content = Path(folder) / "config.yaml", read_plain(folder)
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        if not isinstance(content, dict):
-            raise _UnfitError(f"the file: must be settings below keys, not {content!r}.")
         known = set(map(str, outside().values()))
         load([part for part in content.pop("parts", []) if part not in known])
         if "eval" not in content:
             raise _UnfitError("eval: the setting is missing.")
         evaluation = _settings(Evaluation, content.pop("eval"), "eval")
         run = _settings(Run, content, "")
-    except FileNotFoundError as e:
-        raise UserError(f"{path}: there is no such file, so no run lies there.") from e
-    except (yaml.YAMLError, UnicodeDecodeError) as e:
-        raise UserError(f"{path}: not a YAML file: {' '.join(str(e).split())}") from e
     except _UnfitError as e:
         raise UserError(f"{path}: {e}") from e
     assert isinstance(run, Run)
     assert isinstance(evaluation, Evaluation)
     return run, evaluation
+
+
+def read_plain(folder: Path) -> dict[str, Any]:
+    """What a run's config.yaml says, as it stands there. Raises UserError where there is none, or it is no YAML."""
+    path = Path(folder) / "config.yaml"
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as e:
+        raise UserError(f"{path}: there is no such file, so no run lies there.") from e
+    except (yaml.YAMLError, UnicodeDecodeError) as e:
+        raise UserError(f"{path}: not a YAML file: {' '.join(str(e).split())}") from e
+    if not isinstance(content, dict):
+        raise UserError(f"{path}: the file: must be settings below keys, not {content!r}.")
+    return content
 
 
 def _settings(cls: Any, content: object, where: str) -> object:
@@ -74,7 +81,7 @@ def _settings(cls: Any, content: object, where: str) -> object:
         raise _UnfitError(f"{prefix}{unknown[0]}: no such setting." + nearest(unknown[0], names_of))
     if missing := [name for name in names_of if name not in content]:
         raise _UnfitError(f"{prefix}{missing[0]}: the setting is missing.")
-    found = {name: _value(kinds[name], content[name], f"{prefix}{name}", name) for name in names_of}
+    found: dict[str, Any] = {name: _value(kinds[name], content[name], f"{prefix}{name}", name) for name in names_of}
     if cls is Uptrain and isinstance(start := found["start"], dict):
         found["start"] = _settings(Run if "seed" in start else Architecture, start, f"{prefix}start")
     return cls(**found)

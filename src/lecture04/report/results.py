@@ -108,7 +108,7 @@ def gather(folder: Path, manifest: Manifest) -> Results:
             status = record.status() if record.is_complete(key) else _unfinished(record, key)
             common = {"row": row, "seed": seed, "status": status.value, "run": record.folder.name}
             # How far d_ff is off depends on what it was matched to, which is the table's affair and no run's.
-            metrics = record.metrics(key) | {"mismatch": about.mismatch} if status.is_result else {}
+            metrics = record.metrics(key) | {"mismatch": manifest.rows[row].mismatch} if status.is_result else {}
             lines += [common | {"metric": m, "value": _value(m, v, status)} for m, v in metrics.items()]
             if not metrics:
                 lines.append(common | {"metric": "", "value": math.nan})

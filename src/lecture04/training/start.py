@@ -1,4 +1,4 @@
-"""Where a run starts: from nothing, from another run, or from a Hugging Face folder. Found, checked, keyed and loaded here.
+"""Where a run starts: from nothing, from another run, or from a Hugging Face folder.
 
 What is asked of a config is answered without torch; `begin` makes the model.
 """

@@ -7,7 +7,17 @@ import pytest
 
 from lecture04.config import Garden as Options
 from lecture04.data.garden.source import garden
-from lecture04.data.garden.world import ADJECTIVES, CONJUNCTIONS, EOS, NOUNS, OBJECTS, PREPOSITIONS, TOKEN_ID, VOCAB, Garden
+from lecture04.data.garden.world import (
+    ADJECTIVES,
+    CONJUNCTIONS,
+    EOS,
+    NOUNS,
+    OBJECTS,
+    PREPOSITIONS,
+    TOKEN_ID,
+    VOCAB,
+    Garden,
+)
 
 KIND = {noun: kind for kind, nouns in NOUNS.items() for noun in nouns}
 

@@ -71,7 +71,9 @@ def test_the_log_probabilities_are_the_worlds(small):
     true = Garden(0)
     for i in range(small.test.n_docs):
         document = slice(small.test.offsets[i] + 1, small.test.offsets[i + 1])
-        np.testing.assert_array_equal(small.test.facts["log_prob"][document], true.log_prob(small.test.tokens[document]))
+        np.testing.assert_array_equal(
+            small.test.facts["log_prob"][document], true.log_prob(small.test.tokens[document])
+        )
 
 
 def test_splits_differ_and_a_larger_one_begins_with_the_smaller(small, tmp_path):
@@ -155,7 +157,9 @@ def test_a_damaged_file_is_set_aside_and_made_again(tmp_path, caplog, damage):
 
 
 def test_other_processes_make_the_same_arrays_and_two_at_once_make_one_file(small, tmp_path):
-    imports = "from pathlib import Path; from lecture04.config import Garden; from lecture04.data.garden.source import garden"
+    imports = (
+        "from pathlib import Path; from lecture04.config import Garden; from lecture04.data.garden.source import garden"
+    )
     code = f"{imports}; garden(Garden(name='garden', **{SMALL}), Path({str(tmp_path)!r}))"
     processes = [
         subprocess.Popen([sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, stderr=subprocess.PIPE)

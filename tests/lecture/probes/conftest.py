@@ -1,7 +1,6 @@
 """A probe's table, by its name and overrides; and a finished sweep for those that read one."""
 
-import subprocess
-import sys
+import json
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -10,25 +9,29 @@ import pandas as pd
 import pytest
 from hydra import compose, initialize_config_dir
 
-from lecture04.config import registry
+from lecture04.config import Request
+from lecture04.config.places import CONF
+from lecture04.lecture import fresh
 from lecture04.lecture.probes import command
+from lecture04.lecture.probes.options import PROBES, Probe
+from lecture04.training.run import run
 
 
 @cache
-def _resolved(overrides: tuple[str, ...]):
+def _resolved(overrides: tuple[str, ...]) -> tuple[Request, Probe]:
     with initialize_config_dir(str(CONF), version_base="1.3"):
         return command.resolved(compose("probe", overrides=list(overrides)))
 
 
 @cache
 def _asked(overrides: tuple[str, ...]) -> pd.DataFrame:
-    cfg = _resolved(overrides)
-    return registry.lookup("probe", cfg.probe.name)(cfg)
+    request, options = _resolved(overrides)
+    return PROBES.lookup(options.name)(request, options)
 
 
 @pytest.fixture(scope="session")
 def resolved() -> Callable:
-    """`resolved("probe=rope", "posenc=rope")`: the resolved config of a probe's command line."""
+    """`resolved("probe=rope", "posenc=rope")`: the request and the options of a probe's command line."""
     return lambda *overrides: _resolved(overrides)
 
 
@@ -73,13 +76,15 @@ def small_data() -> tuple[str, ...]:
 def swept(tmp_path_factory) -> Path:
     """The outputs folder of `train.py -m sweeps=ffn` with small runs of two seeds; its table is called ffn."""
     outputs = tmp_path_factory.mktemp("swept") / "outputs"
-    command = [sys.executable, str(ROOT / "train.py"), "-m", "sweeps=ffn", "seed=0,1", "logger=none", *SMALL]
-    command += ["hydra/launcher=basic", f"paths.outputs={outputs}"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
-    assert done.returncode == 0, done.stderr
+    lines = ["sweeps=ffn", "seed=0,1", "logger=none", *SMALL, f"paths.outputs={outputs}"]
+    with fresh.composing():
+        plan = fresh.planned(tuple(lines))
+    for job in plan.jobs:
+        run(job.request, job.record, command="python train.py", progress=lambda step, row: None)
+    manifest = plan.manifest(f"python train.py {' '.join(lines)} -m")
     # With other settings than the file's the table has a name of its own; claims are about the file's.
-    (folder,) = (outputs / "sweeps").iterdir()
-    folder.rename(outputs / "sweeps" / "ffn")
+    (outputs / "sweeps" / "ffn").mkdir(parents=True)
+    (outputs / "sweeps" / "ffn" / "sweep.json").write_text(json.dumps(manifest.to_json()))
     return outputs
 
 

@@ -2,18 +2,16 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pandas as pd
 import pytest
 import yaml
 
 from lecture04.config import registry
+from lecture04.config.places import CONF, ROOT
 from lecture04.lecture.probes import command, options
 from lecture04.lecture.probes import text as text_of
-
-ROOT = Path(__file__).parents[3]
-CONF = ROOT / "conf"
+from lecture04.lecture.probes.options import PROBES
 
 
 def probe(*arguments, cwd=ROOT):
@@ -22,21 +20,21 @@ def probe(*arguments, cwd=ROOT):
 
 def test_registry_and_conf_offer_the_same_probes():
     files = {path.stem: yaml.safe_load(path.read_text())["name"] for path in (CONF / "probe").glob("*.yaml")}
-    assert set(files) == set(registry.names("probe")) >= set(options.SCHEMAS)
+    assert set(files) == set(PROBES.names()) >= set(options.OPTIONS)
     assert all(stem == name for stem, name in files.items())
 
 
-@pytest.mark.parametrize("name", registry.names("probe"))
-def test_a_probe_lies_in_a_file_of_its_name_and_says_what_it_asks(name):
-    entry = registry.entry("probe", name)
-    assert entry.module == f"lecture04.lecture.probes.{name}"
-    assert 20 < len(entry.summary) <= 110
-    assert entry.summary.endswith(".")
+def test_a_probe_lies_in_a_file_of_its_name_and_says_what_it_asks():
+    for name in PROBES.names():
+        entry = registry.entry("probe", name)
+        assert entry.module == f"lecture04.lecture.probes.{name}"
+        assert 20 < len(entry.about) <= 110, name
+        assert entry.about.endswith("."), name
 
 
-@pytest.mark.parametrize("name", registry.names("probe"))
-def test_options_are_those_of_the_probe(resolved, name):
-    assert type(resolved(f"probe={name}").probe) is options.SCHEMAS.get(name, options.Probe)
+def test_options_are_those_of_the_probe(resolved):
+    for name in (*options.OPTIONS, "rope"):
+        assert type(resolved(f"probe={name}")[1]) is options.OPTIONS.get(name, options.Probe)
 
 
 def test_a_probe_has_the_parts_of_a_run():
@@ -54,7 +52,7 @@ def test_a_probe_has_the_parts_of_a_run():
 
 
 def test_what_lies_in_the_folder(resolved, tmp_path):
-    text = command.perform(resolved("probe=activations"), tmp_path / "new", "python probe.py probe=activations")
+    text = command.perform(*resolved("probe=activations"), tmp_path / "new", "python probe.py probe=activations")
     folder = tmp_path / "new"
     assert {path.name for path in folder.iterdir()} == {"table.csv", "table.md", "plot.png"}
     assert text.endswith(f"{folder}/table.csv, table.md, plot.png")
@@ -67,12 +65,9 @@ def test_what_lies_in_the_folder(resolved, tmp_path):
     assert "-0.16997" in text
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(6738415616.0, "6,738,415,616"), (-1.89562, "-1.8956"), (0.0, "0"), (float("nan"), ""), (None, ""), ("a", "a")],
-)
-def test_cells(value, text):
-    assert text_of.cell(value) == text
+def test_cells():
+    values = (6738415616.0, -1.89562, 0.0, float("nan"), None, "a")
+    assert [text_of.cell(value) for value in values] == ["6,738,415,616", "-1.8956", "0", "", "", "a"]
 
 
 def test_one_from_the_command_line(tmp_path):
@@ -115,14 +110,14 @@ def test_what_is_wrong_is_one_sentence_and_leaves_no_folder(tmp_path, arguments,
 def test_help_lists_every_probe_with_a_line():
     done = probe("--help")
     assert done.stdout == command.help_text() + "\n"
-    for name in registry.names("probe"):
+    for name in PROBES.names():
         assert f"  {name} " in done.stdout
 
 
 def test_a_composed_probe_imports_nothing_heavy():
     code = (
         "import sys\nfrom hydra import compose, initialize_config_dir\n"
-        "from lecture04.cli import train as cli\nfrom lecture04.lecture.probes import command\n"
+        "from lecture04.config.places import CONF\nfrom lecture04.lecture.probes import command\n"
         "with initialize_config_dir(str(CONF), version_base='1.3'):\n"
         "    command.resolved(compose('probe', overrides=['probe=grad_norms']))\n"
         "command.help_text()\n"

@@ -5,13 +5,10 @@ import pytest
 from lecture04.lecture.probes import ffn_params
 
 
-@pytest.mark.parametrize("by", ["formula", "model"])
-@pytest.mark.parametrize(
-    ("claim", "expected"), [("ffn_plain_256", 33088), ("ffn_swiglu_256", 49728), ("ffn_swiglu_171", 33238)]
-)
-def test_ffn_counts(value, claim, by, expected):
+def test_ffn_counts(value):
     """ffn_plain_256, ffn_swiglu_256, ffn_swiglu_171."""
-    assert value("ffn_params", claim=claim, by=by) == expected
+    for claim, expected in (("ffn_plain_256", 33088), ("ffn_swiglu_256", 49728), ("ffn_swiglu_171", 33238)):
+        assert [value("ffn_params", claim=claim, by=by) for by in ("formula", "model")] == [expected] * 2
 
 
 @pytest.mark.parametrize("d_model", [64, 80])
@@ -31,18 +28,16 @@ def test_llama_d_ff(ask):
     assert round(100 * over, 1) == 0.8
 
 
-@pytest.mark.parametrize(("size", "expected"), [(512, 512), (512.1, 768), (1, 256)])
-def test_rounding_goes_up_to_a_multiple(size, expected):
-    assert ffn_params.rounded_up(size, 256) == expected
+def test_rounding_goes_up_to_a_multiple():
+    assert [ffn_params.rounded_up(size, 256) for size in (512, 512.1, 1)] == [512, 768, 256]
 
 
-@pytest.mark.parametrize("by", ["formula", "model"])
-def test_llama2_7b(value, by):
-    assert value("ffn_params", claim="llama2_7b", by=by) == 6_738_415_616
+def test_llama2_7b(value):
+    assert [value("ffn_params", claim="llama2_7b", by=by) for by in ("formula", "model")] == [6_738_415_616] * 2
 
 
-def test_llama2_7b_is_the_published_shape(resolved):
-    cfg = ffn_params.llama_2_7b(resolved("probe=ffn_params"))
-    assert (cfg.model.d_model, cfg.model.n_layers, cfg.model.n_heads, cfg.model.tied) == (4096, 32, 32, False)
-    assert (cfg.ffn.d_ff, cfg.data.vocab_size, cfg.norm.name, cfg.ffn.name) == (11008, 32000, "rmsnorm", "swiglu")
-    assert (cfg.model.bias, cfg.ffn.bias, cfg.attention.bias) == (False, False, False)
+def test_llama2_7b_is_the_published_shape():
+    c = ffn_params.llama_2_7b()
+    assert (c.model.d_model, c.model.n_layers, c.model.n_heads, c.model.tied) == (4096, 32, 32, False)
+    assert (c.ffn.d_ff, c.vocab_size, c.norm.name, c.ffn.name) == (11008, 32000, "rmsnorm", "swiglu")
+    assert (c.model.bias, c.ffn.bias, c.attention.bias) == (False, False, False)

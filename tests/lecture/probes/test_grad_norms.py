@@ -3,13 +3,13 @@
 import pandas as pd
 import pytest
 import torch
-from lecture04.data.batches import training_batches
 from scipy import stats
 
+from lecture04.data.documents import training_batches
+from lecture04.data.types import load
 from lecture04.lecture.probes import grad_norms
 from lecture04.nn.init import build
 from lecture04.training.loop import batch_loss
-from lecture04.training.run import load_corpus
 
 SMALL = ("data.n_train=40", "data.n_val=4", "data.n_test=4", "probe.n_seeds=2", "probe.depths=[1,3]")
 
@@ -28,9 +28,9 @@ def test_a_row_for_every_layer_and_seed(ask, outputs):
 
 def test_the_figures_are_the_gradients_of_the_training_loss(ask, resolved, outputs):
     """Written out for one model: 3 pre-norm layers are those of model.n_layers=3."""
-    cfg = resolved("probe=grad_norms", "model.n_layers=3", "placement=pre", "seed=1", *SMALL, outputs)
-    model = build(cfg)
-    batch = next(training_batches(load_corpus(cfg).train, seed=1, batch_size=32, max_len=64))
+    request, _ = resolved("probe=grad_norms", "model.n_layers=3", "placement=pre", "seed=1", *SMALL, outputs)
+    model, corpus = build(request.run), load(request.run, request.session.outputs)
+    batch = next(training_batches(corpus.train, seed=1, batch_size=32, length=64))
     batch_loss(model, batch).backward()
     table = ask("grad_norms", *SMALL, outputs)
     ours = table[(table.placement == "pre") & (table.n_layers == 3) & (table.seed == 1)]
@@ -56,8 +56,8 @@ def test_the_band_is_students_interval():
     [((), [2, 6, 12, 24]), (("model.n_layers=6",), [6]), (("model.n_layers=6", "probe.depths=[3]"), [3])],
 )
 def test_depths(resolved, overrides, expected):
-    cfg = resolved("probe=grad_norms", *overrides)
-    assert grad_norms.depths(cfg, cfg.probe.depths) == expected
+    request, options = resolved("probe=grad_norms", *overrides)
+    assert grad_norms.depths(request.run, options.depths) == expected
 
 
 def test_the_plot_has_a_line_and_a_band_for_each_depth(ask, outputs):

@@ -4,26 +4,27 @@ import itertools
 
 import pytest
 
-from lecture04.config import registry
-from lecture04.config import sizes as counts
+from lecture04.config import sizes
+from lecture04.config.registry import options_of
+from lecture04.config.schema import PARTS
 from lecture04.lecture.probes import kv_cache
 from lecture04.lecture.probes.common import llama_like, published
+from lecture04.lecture.probes.options import DType, KVCache
+from lecture04.nn.attention import ATTENTIONS
+from lecture04.nn.posenc import POSENCS
 
 PAIRS = [
     (attention, posenc)
-    for attention, posenc in itertools.product(registry.names("attention"), registry.names("posenc"))
-    if posenc not in registry.fact("attention", attention, "refuses", ())
+    for attention, posenc in itertools.product(ATTENTIONS.names(), POSENCS.names())
+    if posenc not in options_of("attention", attention, PARTS["attention"]).refuses
 ]
 
 
-@pytest.fixture
-def found(value):
-    """One figure by its quantity: of a published model (and attention), with overrides."""
-
-    def found(model, attention, quantity, *overrides):
-        return value("kv_cache", *overrides, model=model, attention=attention, quantity=quantity)
-
-    return found
+def found(model, attention, quantity, **asked):
+    """One figure by its quantity: of a published model and an attention, at the options asked for."""
+    rows = kv_cache.accounted(KVCache(name="kv_cache", **asked))
+    (figure,) = [row[-1] for row in rows if (row[2], row[3], row[6]) == (model, attention, quantity)]
+    return figure
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ def group(value):
     return lambda same, quantity: value("kv_cache", part="groups", attention=same, quantity=quantity)
 
 
-def test_kv_formula(ask, found):
+def test_kv_formula():
     """Every model that the claim names, at 32K tokens in bf16."""
     expected = {  # numbers per token and layer, KiB per token, GiB at 32K
         ("Llama 2 7B", "mha"): (2 * 32 * 128, 512, 16),
@@ -59,46 +60,43 @@ def test_kv_formula(ask, found):
         assert tuple(found(*case, quantity) for quantity in quantities) == figures
 
 
-def test_kv_formula_at_other_lengths_batches_and_types(found):
+def test_kv_formula_at_other_lengths_batches_and_types():
     one = found("Llama 2 7B", "mha", "cache_gib")
-    assert found("Llama 2 7B", "mha", "cache_gib", "probe.n_ctx=4096") == one / 8
-    assert found("Llama 2 7B", "mha", "cache_gib", "probe.batch=3") == 3 * one
-    assert found("Llama 2 7B", "mha", "cache_gib", "probe.dtype=fp32") == 2 * one
-    assert found("Llama 2 7B", "mha", "weights_gib", "probe.dtype=fp8") == found("Llama 2 7B", "mha", "weights_gib") / 2
+    assert found("Llama 2 7B", "mha", "cache_gib", n_ctx=4096) == one / 8
+    assert found("Llama 2 7B", "mha", "cache_gib", batch=3) == 3 * one
+    assert found("Llama 2 7B", "mha", "cache_gib", dtype=DType.fp32) == 2 * one
+    assert found("Llama 2 7B", "mha", "weights_gib", dtype=DType.fp8) == found("Llama 2 7B", "mha", "weights_gib") / 2
 
 
-def test_llama2_70b_mha(found):
+def test_llama2_70b_mha():
     assert found("Llama 2 70B", "mha", "cache_gib") == 80
     assert found("Llama 2 70B", "gqa", "cache_gib") == 10
     assert found("Llama 2 70B", "gqa", "weights_gib") == pytest.approx(128.5, abs=0.05)
 
 
-def test_mistral_kv(found):
-    eight = ("probe.batch=8",)
-    assert found("Mistral 7B", "gqa", "kib_per_token", *eight) == 128
-    assert found("Mistral 7B", "gqa", "cache_gib", *eight) == 32
-    assert found("Mistral 7B", "mha", "kib_per_token", *eight) == 512
-    assert found("Mistral 7B", "mha", "cache_gib", *eight) == 128
-    assert found("Mistral 7B", "gqa", "weights_gib", *eight) == pytest.approx(13.5, abs=0.05)
+def test_mistral_kv():
+    eight = {"batch": 8}
+    assert found("Mistral 7B", "gqa", "kib_per_token", **eight) == 128
+    assert found("Mistral 7B", "gqa", "cache_gib", **eight) == 32
+    assert found("Mistral 7B", "mha", "kib_per_token", **eight) == 512
+    assert found("Mistral 7B", "mha", "cache_gib", **eight) == 128
+    assert found("Mistral 7B", "gqa", "weights_gib", **eight) == pytest.approx(13.5, abs=0.05)
 
 
-def test_mla_576(found):
+def test_mla_576():
     assert found("DeepSeek-V2", "mla", "numbers") == 576
     assert round(1 / found("DeepSeek-V2", "mla", "share_of_mha")) == 57
 
 
-@pytest.mark.parametrize(
-    ("name", "params"),
-    [
-        ("Llama 2 7B", 6_738_415_616),
-        ("Llama 2 70B", 68_976_648_192),
-        ("Llama 3 8B", 8_030_261_248),
-        ("Llama 3 70B", 70_553_706_496),
-        ("Mistral 7B", 7_241_732_096),
-    ],
-)
-def test_published_shapes_come_to_the_released_parameters(resolved, name, params):
-    assert counts.params(llama_like(resolved("probe=kv_cache"), published("shapes.yaml")[name])) == params
+def test_published_shapes_come_to_the_released_parameters():
+    released = {
+        "Llama 2 7B": 6_738_415_616,
+        "Llama 2 70B": 68_976_648_192,
+        "Llama 3 8B": 8_030_261_248,
+        "Llama 3 70B": 70_553_706_496,
+        "Mistral 7B": 7_241_732_096,
+    }
+    assert {name: sizes.params(llama_like(published("shapes.yaml")[name])) for name in released} == released
 
 
 def test_deepseek_v2s_parameters_are_those_of_its_released_config():
@@ -111,19 +109,18 @@ def test_deepseek_v2s_parameters_are_those_of_its_released_config():
     assert published("shapes.yaml")["DeepSeek-V2"]["params"] == whole
 
 
-@pytest.mark.parametrize("name", published("shapes.yaml"))
-def test_every_shape_names_its_source(name):
-    assert "arXiv" in published("shapes.yaml")[name]["source"]
+def test_every_shape_names_its_source():
+    assert all("arXiv" in shape["source"] for shape in published("shapes.yaml").values())
 
 
-@pytest.mark.parametrize(("attention", "posenc"), PAIRS)
-def test_cached_equals_full(own, attention, posenc):
-    assert own(attention, posenc, "cached_gap") < 1e-5
-    n_bytes = own(attention, posenc, "bytes_measured")
-    assert n_bytes == own(attention, posenc, "bytes_formula")
-    heads = {"mha": 4, "gqa": 2, "mqa": 1}
-    if attention in heads:
-        assert n_bytes == 48 * 2 * 2 * heads[attention] * 16 * 4  # keys and values, 2 layers, fp32
+def test_cached_equals_full(own):
+    for pair in PAIRS:
+        assert own(*pair, "cached_gap") < 1e-5, pair
+        n_bytes = own(*pair, "bytes_measured")
+        assert n_bytes == own(*pair, "bytes_formula"), pair
+        heads = {"mha": 4, "gqa": 2, "mqa": 1}
+        if pair[0] in heads:
+            assert n_bytes == 48 * 2 * 2 * heads[pair[0]] * 16 * 4, pair  # keys and values, 2 layers, fp32
 
 
 def test_groups_are_heads(group):

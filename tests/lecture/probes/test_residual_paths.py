@@ -34,8 +34,8 @@ def test_residual_paths_of_post_norm(found):
 
 def test_the_zeroed_post_norm_jacobian_is_that_of_its_norms_alone(resolved):
     """By LayerNorm's own Jacobian, written out: (I - 1/D - z z^T / D) / s, six times."""
-    cfg = resolved("probe=residual_paths", *SMALL)
-    model = residual_paths.new_model(cfg, "post", zeroed=True)
+    request, _ = resolved("probe=residual_paths", *SMALL)
+    model = residual_paths.new_model(request.run, "post", zeroed=True)
     fs = residual_paths.layers(model)
     x_TD = torch.randn(T, D, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     ours = residual_paths.jacobian_of(lambda x: residual_paths.through(fs, x), x_TD)
@@ -43,7 +43,7 @@ def test_the_zeroed_post_norm_jacobian_is_that_of_its_norms_alone(resolved):
     for t in range(T):
         x, product = x_TD[t], torch.eye(D, dtype=torch.float64)
         for _ in range(2 * residual_paths.N_LAYERS):
-            s = (x.var(correction=0) + cfg.norm.eps).sqrt()
+            s = (x.var(correction=0) + request.run.norm.eps).sqrt()
             z = (x - x.mean()) / s
             step = (torch.eye(D, dtype=torch.float64) - 1 / D - torch.outer(z, z) / D) / s
             product, x = step @ product, z

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 import torch
 
+from lecture04.config.places import ROOT
+from lecture04.data.types import load
 from lecture04.lecture.probes import sparsity
 from lecture04.lecture.probes.common import trained
 from lecture04.lecture.probes.finished import of_table
 from lecture04.lecture.probes.sparsity import D_FF, DEAD, PPL, ZEROS
-from lecture04.training.run import load_corpus
 
 N_DOCS = 6
 
@@ -42,10 +43,10 @@ def test_a_figure_for_every_run_and_layer(table):
     }
 
 
-def test_the_figures_are_those_of_the_hidden_layers(table, resolved, outputs):
+def test_the_figures_are_those_of_the_hidden_layers(table, swept):
     """One run written out: every document by itself, what stands in front of the down-projection."""
-    run = of_table(resolved("probe=sparsity", outputs), "ffn")[1]
-    model, corpus = trained(run), load_corpus(run.cfg)
+    found = of_table(str(swept), "ffn")[1]
+    model, corpus = trained(found), load(found.run, swept)
     hidden = {0: [], 1: []}
     for layer, kept in hidden.items():
         ffn = model.blocks[layer].ffn
@@ -79,13 +80,13 @@ def test_claims_are_said_of_the_rows_that_they_are_about(table, resolved):
     assert said.loc["relu_sparsity"].tolist() == [["GELU", "ReLU", "SiLU"], [ZEROS]]
     assert said.loc["no_dead_units"].tolist() == [["ReLU"], [DEAD]]
     assert len(said) == 2
-    cfg = resolved("probe=world")
-    assert [sparsity.claim(cfg, "relu_high_lr", quantity) for quantity in (ZEROS, DEAD, PPL)] == [
+    run = resolved("probe=world")[0].run
+    assert [sparsity.claim(run, "relu_high_lr", quantity) for quantity in (ZEROS, DEAD, PPL)] == [
         "",
         "relu_high_lr",
         "relu_high_lr",
     ]
-    assert not sparsity.claim(cfg, "recipe", ZEROS)
+    assert not sparsity.claim(run, "recipe", ZEROS)
 
 
 def test_shown_has_mean_and_range_over_the_seeds(table):

@@ -2,11 +2,12 @@
 
 import math
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
+from lecture04.data.types import load
 from lecture04.lecture.probes import unigram
-from lecture04.training.run import load_corpus
 
 
 def test_unigram(value, whole_corpus):
@@ -23,11 +24,12 @@ def few(tmp_path):
 
 def test_the_figures_are_counted_words(value, resolved, few):
     """Counted here token by token, on a corpus where words that training never saw stand in the other splits."""
-    corpus = load_corpus(resolved("probe=unigram", *few))
+    request, _ = resolved("probe=unigram", *few)
+    corpus = load(request.run, request.session.outputs)
     train, val = (
-        [t for t in getattr(corpus, split).tokens.tolist() if corpus.vocab[t] != "<bos>"] for split in ("train", "val")
+        [t for t in getattr(corpus, split).tokens.tolist() if corpus.words[t] != "<bos>"] for split in ("train", "val")
     )
-    count, total = Counter(train), len(train) + len(corpus.vocab)
+    count, total = Counter(train), len(train) + len(corpus.words)
     nats = -sum(math.log((count[t] + 1) / total) for t in val) / len(val)
     assert value("unigram", *few, split="val", model="unigram", quantity="nats") == pytest.approx(nats)
     assert value("unigram", *few, split="val", model="unigram", quantity="perplexity") == pytest.approx(math.exp(nats))
@@ -46,3 +48,10 @@ def test_shown(ask, whole_corpus):
     frames = unigram.shown(ask("unigram", whole_corpus))
     assert [list(frame.columns) for frame in frames.values()] == [["split", "uniform", "unigram", "true"]] * 2
     assert [frame.split.tolist() for frame in frames.values()] == [["train", "val", "test"]] * 2
+
+
+def test_without_a_true_distribution_there_is_no_bound_below(resolved, tiny_corpus, monkeypatch):
+    splits = {name: replace(getattr(tiny_corpus, name), facts={}) for name in ("train", "val", "test")}
+    monkeypatch.setattr(unigram, "load", lambda run, outputs: replace(tiny_corpus, **splits))
+    table = unigram.unigram(*resolved("probe=unigram"))
+    assert list(unigram.shown(table)["Perplexity"].columns) == ["split", "uniform", "unigram"]

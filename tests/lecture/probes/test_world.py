@@ -6,11 +6,12 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from lecture04.data.garden import POSSESSIVES
+from lecture04.config import UserError
+from lecture04.data.garden.world import POSSESSIVES
+from lecture04.data.types import load
 from lecture04.lecture.probes import world
 from lecture04.lecture.probes.finished import of_config
 from lecture04.lecture.probes.world import BUCKETS, CORPUS, EXCESS, MEAN, NONE, SHARE, TOKENS, UNSEEN
-from lecture04.training.run import load_corpus
 
 
 def test_floor(value, whole_corpus):
@@ -23,13 +24,14 @@ def test_doc_length(value, whole_corpus):
 
 
 def test_the_corpus_is_counted(value, resolved, whole_corpus):
-    corpus, words = load_corpus(resolved("probe=world", whole_corpus)), Counter()
+    request, _ = resolved("probe=world", whole_corpus)
+    corpus, words = load(request.run, request.session.outputs), Counter()
     documents = [
         corpus.test.tokens[a + 1 : b].tolist()
         for a, b in zip(corpus.test.offsets[:-1], corpus.test.offsets[1:], strict=True)
     ]
     for document in documents:
-        words.update(corpus.vocab[token] for token in document)
+        words.update(corpus.words[token] for token in document)
     lengths = sorted(map(len, documents))
 
     def found(quantity):
@@ -41,7 +43,7 @@ def test_the_corpus_is_counted(value, resolved, whole_corpus):
     assert found("median_tokens") == (lengths[999] + lengths[1000]) / 2
     assert found("longest") == lengths[-1] <= 64
     assert found("possessives") == sum(words[word] for word in POSSESSIVES)
-    assert found("true_ppl") == pytest.approx(math.exp(-corpus.test.log_prob.sum() / sum(lengths)))
+    assert found("true_ppl") == pytest.approx(math.exp(-corpus.test.facts["log_prob"].sum() / sum(lengths)))
     assert value("world", whole_corpus, quantity="vocabulary") == 92
 
 
@@ -56,12 +58,18 @@ def test_far_is_what_evaluation_takes_for_far(value, whole_corpus):
 
 def test_without_runs_the_corpus_is_there_and_stderr_says_what_is_missing(resolved, tmp_path, capsys):
     few = ("data.n_train=9", "data.n_val=3", "data.n_test=3")
-    table = world.world(resolved("probe=world", *few, f"paths.outputs={tmp_path}"))
+    table = world.world(*resolved("probe=world", *few, f"paths.outputs={tmp_path}"))
     assert set(table.part) == {CORPUS}
     assert list(world.shown(table)) == ["The corpus: 92 words"]
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert f"python train.py -m sweeps=norm paths.outputs={tmp_path}" in said
+
+
+def test_other_data_are_refused_in_one_sentence(resolved, tiny_corpus, monkeypatch):
+    monkeypatch.setattr(world, "load", lambda run, outputs: tiny_corpus)
+    with pytest.raises(UserError, match=r"^data=garden: says nothing of given, which probe=world counts\.$"):
+        world.world(*resolved("probe=world"))
 
 
 @pytest.fixture
@@ -71,49 +79,44 @@ def overrides(swept, small_data):
 
 @pytest.fixture
 def parts(resolved, overrides):
-    """The config, the corpus and the standard model's runs of a small sweep."""
-    cfg = resolved("probe=world", *overrides)
-    return cfg, load_corpus(cfg), of_config(cfg)
+    """The corpus and the standard model's runs of a small sweep."""
+    request, _ = resolved("probe=world", *overrides)
+    outputs = request.session.outputs
+    return load(request.run, outputs), of_config(request.run, outputs)
 
 
 def test_how_often_a_pairing_was_seen(parts):
-    _, corpus, _ = parts
-    training = list(zip(corpus.train.given.tolist(), corpus.train.tokens.tolist(), strict=True))
+    corpus, _ = parts
+    training = list(zip(corpus.train.facts["given"].tolist(), corpus.train.tokens.tolist(), strict=True))
     count = Counter(pair for pair in training if pair[0] >= 0)
     expected = [
         count[given, token] if given >= 0 else -1
-        for given, token in zip(corpus.test.given.tolist(), corpus.test.tokens.tolist(), strict=True)
+        for given, token in zip(corpus.test.facts["given"].tolist(), corpus.test.tokens.tolist(), strict=True)
     ]
-    seen = world.times_seen(corpus.test, corpus.train, len(corpus.vocab))
+    seen = world.times_seen(corpus.test, corpus.train, corpus.vocab_size)
     np.testing.assert_array_equal(seen, expected)
     assert 0 in expected, "so small a training split leaves pairings unseen"
-    own = world.times_seen(corpus.train, corpus.train, len(corpus.vocab))
+    own = world.times_seen(corpus.train, corpus.train, corpus.vocab_size)
     assert (own != 0).all(), "what stands in training was seen there"
 
 
-@pytest.mark.parametrize(
-    ("seen", "bucket"),
-    [
-        (-1, NONE),
-        (0, UNSEEN),
-        (1, "seen_1"),
-        (2, "seen_1"),
-        (3, "seen_3"),
-        (10, "seen_3"),
-        (11, "seen_11"),
-        (100, "seen_11"),
-        (101, "seen_101"),
-        (9999, "seen_101"),
-    ],
-)
-def test_buckets(seen, bucket):
-    found = world.by_times_seen(np.array([2.5, -1.0]), np.array([seen, seen]))
-    assert found == {name: (2, 1.5) if name == bucket else (0, 0.0) for name in (*BUCKETS, NONE)}
+def test_buckets():
+    edges = {
+        NONE: (-1,),
+        UNSEEN: (0,),
+        "seen_1": (1, 2),
+        "seen_3": (3, 10),
+        "seen_11": (11, 100),
+        "seen_101": (101, 9999),
+    }
+    for bucket, times in edges.items():
+        found = world.by_times_seen(np.array([2.5, -1.0]), np.array([times[0], times[-1]]))
+        assert found == {name: (2, 1.5) if name == bucket else (0, 0.0) for name in (*BUCKETS, NONE)}
 
 
 def test_the_buckets_hold_the_whole_excess_that_evaluation_finds(ask, overrides, parts):
     """Tokens and nats add up to what the runs' own records say, seed by seed."""
-    _, corpus, runs = parts
+    corpus, runs = parts
     assert [run.seed for run in runs] == [0, 1]
     table = ask("world", *overrides)
     for run in runs:

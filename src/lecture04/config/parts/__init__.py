@@ -9,8 +9,8 @@ from lecture04.config.parts.posenc import T5, Learned, PosEnc, Rope, RopeScaling
 from lecture04.config.parts.training import SGD, AdamW, Init, Logger, Merge, Optim, Schedule, Uptrain, WandB
 
 __all__ = [
-    "MLA", "SGD", "T5", "AdamW", "Attention", "CentredNorm", "Context", "Data", "FFN", "Facts", "Garden", "GatedFFN", "Init",
-    "Layout", "Learned", "Logger", "Match", "Merge", "Model", "MultiHead", "MultiQuery", "Norm", "Optim", "Placement", "PosEnc",
-    "PostNorm", "Rope", "RopeScaling", "SandwichNorm", "Scaling", "Schedule", "Shaw", "Stream", "Swish", "Uptrain",
-    "WandB",
+    "AdamW", "Attention", "CentredNorm", "Context", "Data", "FFN", "Facts", "Garden", "GatedFFN", "Init", "Layout",
+    "Learned", "Logger", "MLA", "Match", "Merge", "Model", "MultiHead", "MultiQuery", "Norm", "Optim", "Placement",
+    "PosEnc", "PostNorm", "Rope", "RopeScaling", "SGD", "SandwichNorm", "Scaling", "Schedule", "Shaw", "Stream",
+    "Swish", "T5", "Uptrain", "WandB",
 ]  # fmt: skip

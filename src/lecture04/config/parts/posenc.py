@@ -165,7 +165,8 @@ class Rope(PosEnc):
                 return [f"attention.d_rope={d_rotated}: posenc={self.name} rotates pairs and needs it even."]
             if self.width != d_rotated:
                 return [
-                    f"posenc.width={self.width}: attention={c.attention.name} rotates its d_rope={d_rotated} dimensions."
+                    f"posenc.width={self.width}: attention={c.attention.name} rotates its d_rope={d_rotated} "
+                    "dimensions."
                 ]
         elif self.width == d_head and d_head % 2:
             return [

@@ -2,8 +2,8 @@
 
 Facts of a token, beside the true `log_prob`:
 
-    subject_distance   int16; at a possessive pronoun, how many tokens back the head noun of its subject stands, and 0 at
-                       any other token
+    subject_distance   int16; at a possessive pronoun, how many tokens back its subject's noun stands; 0 at any other
+                       token
     given              int16; the id of the word that the token was drawn for (a verb for its subject, an object for its
                        verb), -1 where there is none; by the derivation that made the document, one of several perhaps
 """

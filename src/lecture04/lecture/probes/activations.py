@@ -8,9 +8,10 @@ import torch
 from scipy.optimize import brentq
 from torch import Tensor
 
-from lecture04.config import Root
+from lecture04.config import Request
 from lecture04.config.registry import register
 from lecture04.lecture.probes.common import activation, largest
+from lecture04.lecture.probes.options import Probe
 from lecture04.lecture.probes.text import labelled
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def minimum(name: str) -> tuple[float, float]:
 
 
 @register("probe", "activations")
-def activations(cfg: Root) -> pd.DataFrame:
+def activations(request: Request, options: Probe) -> pd.DataFrame:
     """ReLU, GELU, its tanh form, SiLU and Swish: values, derivatives, minima, and Swish's two limits.
 
     Columns: claim, quantity (see LABELS), function, x, value. Depends on no setting.

@@ -5,19 +5,20 @@ import torch
 
 from lecture04 import config
 from lecture04.config.registry import register
+from lecture04.lecture.probes.options import Probe
 from lecture04.nn.posenc import ALiBi
 
 DISTANCES = (0, 1, 16, 64, 512)
 
 
 @register("probe", "alibi")
-def alibi(cfg: config.Root) -> pd.DataFrame:
+def alibi(request: config.Request, options: Probe) -> pd.DataFrame:
     """ALiBi's slope of each head, and the bias that it makes of a distance.
 
     Columns: claim, head, quantity (slope or bias), distance (of a bias), value. Depends on model.n_heads; the
     lecture's is 4.
     """
-    encoding = ALiBi(config.PosEnc(name="alibi"), cfg.model)
+    encoding = ALiBi(config.PosEnc(name="alibi"), request.run.model)
     far = torch.tensor(DISTANCES)
     bias_HTS = encoding.bias(far, torch.zeros(1, dtype=torch.long))
     rows: list[tuple[str, int, str, int | None, float]] = []

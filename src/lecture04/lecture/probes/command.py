@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import hydra
 from hydra.core.config_store import ConfigStore
@@ -11,14 +11,13 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig
 
 from lecture04.cli import train as cli
-from lecture04.config import messages as errors
-from lecture04.config import overrides as arguments
-from lecture04.config import registry, resolve
+from lecture04.config import Request, messages, overrides, registry
+from lecture04.config.errors import nearest
+from lecture04.config.fields import schema_of
 from lecture04.config.places import CONF
 from lecture04.lecture.probes import options
-
-if TYPE_CHECKING:  # config errors and --help do without pandas
-    import pandas as pd
+from lecture04.lecture.probes.options import PROBES, Probe
+from lecture04.training import start
 
 USAGE = """\
 Lecture04's probes answer a question that needs no training of its own, with one table each.
@@ -31,22 +30,16 @@ Groups and settings are those of a run (python train.py --help).
 """
 
 
-def resolved(cfg: DictConfig) -> options.ProbeRoot:
-    """The config of a probe, resolved. Raises UserError with every error, one a line."""
-    root = cli.to_root(cfg)
-    assert isinstance(root, options.ProbeRoot)
-    if bad := resolve.validate(root) + root.probe.errors(root):
-        raise errors.UserError("\n".join(bad))
-    done = resolve.settle(root)
-    assert isinstance(done, options.ProbeRoot)
-    return done
+def resolved(cfg: DictConfig) -> tuple[Request, Probe]:
+    """What a composed config asks for, and the probe's options. Raises UserError with every error, one a line."""
+    return options.resolved(cli.settings_of(cfg), start.finder(cli.composed))
 
 
-def ready(cfg: DictConfig) -> options.ProbeRoot:
+def ready(cfg: DictConfig) -> tuple[Request, Probe]:
     """As `resolved`; raises UserError also where runs that the probe reads are missing."""
-    done = resolved(cfg)
-    done.probe.require(done)
-    return done
+    request, probe = resolved(cfg)
+    probe.require(request)
+    return request, probe
 
 
 class Check(Callback):
@@ -54,32 +47,32 @@ class Check(Callback):
 
     def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Exit with the errors."""
-        errors.or_exit(lambda: ready(config))
+        messages.or_exit(lambda: ready(config))
 
 
 def register() -> None:
     """Hand Hydra the schemas."""
     store = ConfigStore.instance()
-    store.store(name="probe_schema", node=options.ProbeRoot)
-    for name, node in options.SCHEMAS.items():
-        store.store(group="schema/probe", name=name, node=node)
+    store.store(name="probe_schema", node=options.ProbeSettings)
+    for name, node in options.OPTIONS.items():
+        store.store(group="schema/probe", name=name, node=schema_of(node))
 
 
 register()
 
 
-def perform(cfg: options.ProbeRoot, folder: Path, command: str) -> str:
-    """Run a resolved config's probe; write table.csv, table.md and, if it has a plot, plot.png. Returns the text."""
+def perform(request: Request, probe: Probe, folder: Path, command: str) -> str:
+    """Run a probe; write table.csv, table.md and, if it has a plot, plot.png. Returns the text."""
     import torch
 
     from lecture04.lecture.probes import text
     from lecture04.records.record import write_whole
 
-    torch.set_num_threads(cfg.trainer.threads)
-    entry = registry.entry("probe", cfg.probe.name)
-    table: pd.DataFrame = registry.lookup("probe", cfg.probe.name)(cfg)
+    torch.set_num_threads(request.run.trainer.threads)
+    entry = registry.entry("probe", probe.name)
+    table = PROBES.lookup(probe.name)(request, probe)
     module = sys.modules[entry.module]
-    title = entry.summary.rstrip(".")
+    title = entry.about.rstrip(".")
     frames = module.shown(table) if hasattr(module, "shown") else {title: table}
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(folder / "table.csv", table.to_csv(index=False))
@@ -95,27 +88,32 @@ def perform(cfg: options.ProbeRoot, folder: Path, command: str) -> str:
 def main(cfg: DictConfig) -> None:
     """One probe."""
     here = HydraConfig.get()
-    command = arguments.command_line("probe.py", here.overrides.task)
-    print(perform(ready(cfg), Path(here.runtime.output_dir), command))
+    command = overrides.command_line("probe.py", here.overrides.task)
+    print(perform(*ready(cfg), Path(here.runtime.output_dir), command))
 
 
 def help_text() -> str:
     """What `python probe.py --help` prints."""
-    about = {name: registry.entry("probe", name).summary for name in registry.names("probe")}
+    about = {name: registry.entry("probe", name).about for name in PROBES.names()}
     width = max(map(len, about))
-    usage = USAGE.replace("python probe.py", arguments.program("probe.py"))
-    usage = usage.replace("python train.py", arguments.program("train.py"))
+    usage = USAGE.replace("python probe.py", overrides.program("probe.py"))
+    usage = usage.replace("python train.py", overrides.program("train.py"))
     return "\n".join([usage, "probe:", *(f"  {name:{width}}  {what}" for name, what in about.items())])
 
 
 def entry() -> None:
     """The command line."""
+    messages.run(_entry)
+
+
+def _entry() -> None:
+    sys.argv[1:] = cli.bring_in(sys.argv[1:])
     if {"-h", "--help"} & set(sys.argv[1:]):
         print(help_text())
         return
-    sys.argv[1:] = arguments.multirun_last(sys.argv[1:])
-    if bad := arguments.complaints(sys.argv[1:]):
+    sys.argv[1:] = overrides.options_first(sys.argv[1:])
+    if bad := overrides.complaints(sys.argv[1:]):
         sys.exit("\n".join(bad))
     if not any(line.startswith(("probe=", "-")) for line in sys.argv[1:]):
-        sys.exit("No probe is named; write probe=NAME." + errors.nearest("", registry.names("probe")))
-    errors.run(main)
+        sys.exit("No probe is named; write probe=NAME." + nearest("", PROBES.names()))
+    main()

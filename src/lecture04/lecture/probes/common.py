@@ -1,7 +1,9 @@
 """Helpers of several probes: parts by name, published shapes, tokens, trained models."""
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import fields, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -10,51 +12,79 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from lecture04 import config
-from lecture04.config import resolve
-from lecture04.config.messages import UserError
-from lecture04.config.registry import lookup
-from lecture04.lecture.probes.finished import Run
+from lecture04.config import Architecture, Options, Run, UserError, asked, resolve
+from lecture04.config.fields import schema_of
+from lecture04.config.registry import options_of
+from lecture04.config.schema import ARCHITECTURE, PARTS
+from lecture04.config.validate import architecture_errors
+from lecture04.lecture.probes.finished import Finished
+from lecture04.nn.ffn import FFNS
 from lecture04.nn.model import LanguageModel
 from lecture04.training import checkpoint
 
 HERE = Path(__file__).parent
 
 
+def sizes(d_model: int, n_heads: int = 1) -> config.Model:
+    """A model's sizes, where nothing but its width counts."""
+    return resolve.fill(config.Model, asked(config.Model, d_model=d_model, n_heads=n_heads), None)
+
+
 def activation(name: str, *, beta: float = 1.0) -> Any:
     """The elementwise function of the registered FFN of that name."""
-    options = config.Swish(name=name, d_ff=1, bias=False, beta=beta)
-    return lookup("ffn", name)(options, config.Model(d_model=1, n_heads=1)).activation
+    ffn: Any = FFNS.lookup(name)(config.Swish(name=name, d_ff=1, bias=False, beta=beta), sizes(1))
+    return ffn.activation
 
 
-def with_posenc(cfg: config.Root, name: str) -> config.Root:
-    """The same config with another position encoding, resolved; a learned table is as long as the documents.
-
-    Options are the config's own where it chose this encoding, else the defaults. Raises ValueError as resolving does.
-    """
-    options = cfg.posenc if cfg.posenc.name == name else _schema("posenc", name, config.PosEnc)(name=name)
-    if isinstance(options, config.Learned):
-        options = replace(options, n_positions=None)
-    return resolve.settle(replace(cfg, posenc=options))
+def plain_rope(base: float, width: int) -> config.Rope:
+    """RoPE's options, unscaled."""
+    return config.Rope(name="rope", base=base, width=width, scaling=config.Scaling(n_original=1, beta_fast=32.0))
 
 
-def with_attention(cfg: config.Root, name: str, n_kv_heads: int | None = None) -> config.Root:
-    """The same config with another attention, resolved; gqa has half as many KV heads as heads unless told."""
-    asked = cfg.attention
-    if name == "gqa" and n_kv_heads is None:
-        n_kv_heads = asked.n_kv_heads if asked.name == name else max(1, cfg.model.n_heads // 2)
-    attention = _schema("attention", name, config.Attention)(
-        name=name,
-        n_kv_heads=n_kv_heads,
-        bias=asked.bias,
-        scale=asked.scale,
-        qk_norm=asked.qk_norm,
-        causal=asked.causal,
-    )
-    return resolve.settle(replace(cfg, attention=attention))
+def opened(part: Options, run: Run) -> Any:
+    """A run's part as it can be asked for: what null would stand for is null again, to follow when others change."""
+    found: dict[str, Any] = {}
+    for f in fields(part):
+        value, stands_for = getattr(part, f.name), f.metadata.get("open")
+        if isinstance(value, Options):
+            value = opened(value, run)
+        elif stands_for is not None and value == stands_for(part, run):
+            value = None
+        found[f.name] = value
+    return schema_of(type(part))(**found)
 
 
-def _schema(family: str, name: str, default: Any) -> Any:
-    return config.SCHEMAS.get((family, name), default)
+def open_part(run: Run, family: str, name: str) -> Any:
+    """A part as it can be asked for: with the run's own options where it chose this one, else with the defaults."""
+    own = getattr(run, family)
+    return opened(own, run) if own.name == name else asked(options_of(family, name, PARTS[family]), name=name)
+
+
+def open_attention(run: Run, name: str, n_kv_heads: int | None = None) -> Any:
+    """As `open_part`, with the run's biases, scale and mask; gqa has half as many KV heads as heads unless told."""
+    own, found = opened(run.attention, run), open_part(run, "attention", name)
+    for setting in ("bias", "output_bias", "scale", "qk_norm", "causal"):
+        setattr(found, setting, getattr(own, setting))
+    if n_kv_heads is not None:
+        found.n_kv_heads = n_kv_heads
+    elif name == "gqa" != own.name:
+        found.n_kv_heads = max(1, run.model.n_heads // 2)
+    return found
+
+
+def with_parts(run: Run, parts: Mapping[str, Any], *, n_ctx: int | None = None) -> Run:
+    """The same run with other parts, by their families, or with longer rows. Raises UserError where they cannot be."""
+    wanted = {family: opened(getattr(run, family), run) for family in ("model", *ARCHITECTURE)} | dict(parts)
+    c = resolve.architecture(SimpleNamespace(**wanted), run.vocab_size, n_ctx or run.n_ctx)
+    if bad := architecture_errors(c):
+        raise UserError("\n".join(bad))
+    return replace(run, **{f.name: getattr(c, f.name) for f in fields(Architecture)})
+
+
+def stacked(run: Run, placement: str, n_layers: int) -> Run:
+    """The same run with its norms placed elsewhere, and so many layers."""
+    model = replace(opened(run.model, run), n_layers=n_layers)
+    return with_parts(run, {"placement": open_part(run, "placement", placement), "model": model})
 
 
 def published(file: str) -> dict[str, dict[str, Any]]:
@@ -62,28 +92,23 @@ def published(file: str) -> dict[str, dict[str, Any]]:
     return yaml.safe_load((HERE / file).read_text(encoding="utf-8"))
 
 
-def llama_like(cfg: config.Root, shape: dict[str, Any]) -> config.Root:
-    """The config of a published Llama-like model: pre-norm RMSNorm, SwiGLU, GQA, RoPE, no biases, a head of its own."""
-    d_model = shape["n_heads"] * shape["d_head"]
-    model = config.Model(d_model=d_model, n_layers=shape["n_layers"], n_heads=shape["n_heads"], bias=False, tied=False)
-    attention = config.Attention(name="gqa", n_kv_heads=shape["n_kv_heads"], bias=False)
-    return resolve.settle(
-        replace(
-            cfg,
-            model=model,
-            attention=attention,
-            ffn=config.FFN(name="swiglu", d_ff=shape["d_ff"], bias=False),
-            norm=config.Norm(name="rmsnorm"),
-            placement=config.Placement(name="pre"),
-            posenc=config.Rope(name="rope"),
-            data=replace(cfg.data, vocab_size=shape["vocab_size"]),
-        )
+def llama_like(shape: Mapping[str, Any]) -> Architecture:
+    """A published Llama-like model: pre-norm RMSNorm, SwiGLU, GQA, RoPE, no biases, a head of its own."""
+    heads = {"n_layers": shape["n_layers"], "n_heads": shape["n_heads"]}
+    wanted = SimpleNamespace(
+        model=asked(config.Model, d_model=shape["n_heads"] * shape["d_head"], bias=False, tied=False, **heads),
+        attention=asked(config.Attention, name="gqa", n_kv_heads=shape["n_kv_heads"], bias=False),
+        ffn=asked(config.GatedFFN, name="swiglu", d_ff=shape["d_ff"], bias=False),
+        norm=asked(config.Norm, name="rmsnorm"),
+        placement=asked(config.Placement, name="pre"),
+        posenc=asked(config.Rope, name="rope"),
     )
+    return resolve.architecture(wanted, shape["vocab_size"], n_ctx=1)  # no figure depends on the length of a row
 
 
-def words(cfg: config.Root, batch: int, n_tokens: int) -> Tensor:
-    """Random tokens_BT of the config's vocabulary and seed."""
-    return torch.randint(cfg.data.vocab_size, (batch, n_tokens), generator=torch.Generator().manual_seed(cfg.seed))
+def words(run: Run, batch: int, n_tokens: int) -> Tensor:
+    """Random tokens_BT of the run's vocabulary and seed."""
+    return torch.randint(run.vocab_size, (batch, n_tokens), generator=torch.Generator().manual_seed(run.seed))
 
 
 def largest(x: Tensor) -> float:
@@ -91,11 +116,11 @@ def largest(x: Tensor) -> float:
     return x.detach().abs().max().item()
 
 
-def trained(run: Run) -> LanguageModel:
+def trained(found: Finished) -> LanguageModel:
     """A finished run's model. Raises UserError where its checkpoint is missing or does not fit today's code."""
     try:
-        return checkpoint.load(run.cfg, run.record.folder).eval()
+        return checkpoint.load(found.run, found.record.folder).eval()
     except (FileNotFoundError, SafetensorError, RuntimeError) as e:
         said = "is missing" if isinstance(e, FileNotFoundError) else "does not fit the model or cannot be read"
-        path = run.record.folder / checkpoint.NAME
-        raise UserError(f"{path}: {said}; take the run's folder away and train it again: {run.again}") from e
+        path = found.record.folder / checkpoint.NAME
+        raise UserError(f"{path}: {said}; take the run's folder away and train it again: {found.again}") from e

@@ -1,4 +1,4 @@
-"""The counts of section 1.2 and exercise 2: from the formulas of counts.py, and from built layers and models.
+"""The counts of section 1.2 and exercise 2: from the parts' formulas, and from built layers and models.
 
 Large ones are built on the meta device, which makes shapes and no numbers.
 """
@@ -12,9 +12,11 @@ import torch
 from torch import nn
 
 from lecture04 import config
-from lecture04.config import sizes as counts
-from lecture04.config.registry import lookup, register
-from lecture04.lecture.probes.common import largest, llama_like, published
+from lecture04.config import sizes
+from lecture04.config.registry import register
+from lecture04.lecture.probes.common import largest, llama_like, open_part, opened, published, with_parts
+from lecture04.lecture.probes.options import Probe
+from lecture04.nn.ffn import FFNS
 from lecture04.nn.model import LanguageModel
 
 # claim, quantity, ffn, d_model, d_ff, bias, by, value
@@ -36,10 +38,16 @@ def n_params(module: nn.Module) -> int:
     return sum(p.numel() for p in module.parameters())
 
 
-def layer(name: str, d_model: int, d_ff: int, *, bias: bool) -> nn.Module:
+def sized(run: config.Run, name: str, d_model: int, d_ff: int, *, bias: bool) -> config.Run:
+    """The same run with a feed-forward layer of these sizes."""
+    ffn, model = open_part(run, "ffn", name), replace(opened(run.model, run), d_model=d_model)
+    ffn.d_ff, ffn.bias = d_ff, bias
+    return with_parts(run, {"model": model, "ffn": ffn})
+
+
+def layer(c: config.Architecture) -> nn.Module:
     """One feed-forward layer."""
-    options = config.FFN(name=name, d_ff=d_ff, bias=bias)
-    return lookup("ffn", name)(options, config.Model(d_model=d_model))
+    return FFNS.lookup(c.ffn.name)(c.ffn, c.model)
 
 
 def rounded_up(size: float, multiple: int) -> int:
@@ -47,19 +55,16 @@ def rounded_up(size: float, multiple: int) -> int:
     return math.ceil(size / multiple) * multiple
 
 
-def layer_rows(claim: str, name: str, d_model: int, d_ff: int, *, bias: bool) -> list[Row]:
+def layer_rows(claim: str, c: config.Architecture) -> list[Row]:
     """A layer's parameters by formula and as built."""
-    formula = counts.ffn_params(d_model, d_ff, gated=name != "relu", bias=bias)
-    built = n_params(layer(name, d_model, d_ff, bias=bias))
-    return [
-        (claim, "layer_params", name, d_model, d_ff, bias, by, n) for by, n in (("formula", formula), ("model", built))
-    ]
+    by = (("formula", sizes.ffn_params(c)), ("model", n_params(layer(c))))
+    return [(claim, "layer_params", c.ffn.name, c.model.d_model, c.ffn.d_ff, c.ffn.bias, how, n) for how, n in by]
 
 
-def quadratic_gap(d_model: int) -> float:
+def quadratic_gap(c: config.Architecture) -> float:
     """max |f(2x) - 4 f(x)| of a bilinear layer without biases: 0, since doubling is exact in binary."""
     g = torch.Generator().manual_seed(0)
-    f = layer("bilinear", d_model, 4 * d_model, bias=False)
+    f, d_model = layer(c), c.model.d_model
     with torch.no_grad():
         for p in f.parameters():
             p.normal_(0, d_model**-0.5, generator=g)
@@ -67,28 +72,29 @@ def quadratic_gap(d_model: int) -> float:
         return largest(f(2 * x_BD) - 4 * f(x_BD))
 
 
-def llama_2_7b(cfg: config.Root) -> config.Root:
-    """The resolved config of Llama 2 7B."""
-    return llama_like(cfg, published("shapes.yaml")["Llama 2 7B"])
+def llama_2_7b() -> config.Architecture:
+    """Llama 2 7B."""
+    return llama_like(published("shapes.yaml")["Llama 2 7B"])
 
 
 @register("probe", "ffn_params")
-def ffn_params(cfg: config.Root) -> pd.DataFrame:
+def ffn_params(request: config.Request, options: Probe) -> pd.DataFrame:
     """What a gated FFN costs, how two thirds make up for it, and Llama 2 7B's parameters to the last one.
 
     Columns: claim, quantity (see LABELS), ffn, d_model, d_ff, bias, by (formula or model), value. Depends on
     model.d_model; the lecture's is 64.
     """
-    d = cfg.model.d_model
-    rows = layer_rows("ffn_plain_256", "relu", d, 4 * d, bias=True)
-    rows += layer_rows("ffn_swiglu_256", "swiglu", d, 4 * d, bias=True)
-    rows += layer_rows("ffn_swiglu_171", "swiglu", d, round(8 * d / 3), bias=True)
+    run, d = request.run, request.run.model.d_model
+    rows = layer_rows("ffn_plain_256", sized(run, "relu", d, 4 * d, bias=True))
+    rows += layer_rows("ffn_swiglu_256", sized(run, "swiglu", d, 4 * d, bias=True))
+    rows += layer_rows("ffn_swiglu_171", sized(run, "swiglu", d, round(8 * d / 3), bias=True))
     # Three times the width, so that 8/3 of it is a whole number.
     rows.append(("eight_thirds", "eight_d_squared", "", 3 * d, None, None, "formula", 8 * (3 * d) ** 2))
-    rows += layer_rows("eight_thirds", "relu", 3 * d, 12 * d, bias=False)
-    rows += layer_rows("eight_thirds", "swiglu", 3 * d, 8 * d, bias=False)
-    rows.append(("bilinear_quadratic", "quadratic_gap", "bilinear", d, 4 * d, False, "model", quadratic_gap(d)))
-    llama = llama_2_7b(cfg)
+    rows += layer_rows("eight_thirds", sized(run, "relu", 3 * d, 12 * d, bias=False))
+    rows += layer_rows("eight_thirds", sized(run, "swiglu", 3 * d, 8 * d, bias=False))
+    gap = quadratic_gap(sized(run, "bilinear", d, 4 * d, bias=False))
+    rows.append(("bilinear_quadratic", "quadratic_gap", "bilinear", d, 4 * d, False, "model", gap))
+    llama = llama_2_7b()
     width = llama.model.d_model
     eight_thirds = 8 / 3 * width
     d_ff = rounded_up(eight_thirds, 256)
@@ -99,7 +105,7 @@ def ffn_params(cfg: config.Root) -> pd.DataFrame:
     with torch.device("meta"):
         model = LanguageModel(replace(llama, ffn=replace(llama.ffn, d_ff=d_ff)))
     rows += [
-        ("llama2_7b", "model_params", "swiglu", width, d_ff, False, "formula", counts.params(llama)),
+        ("llama2_7b", "model_params", "swiglu", width, d_ff, False, "formula", sizes.params(llama)),
         ("llama2_7b", "model_params", "swiglu", width, d_ff, False, "model", n_params(model)),
     ]
     table = pd.DataFrame(rows, columns=["claim", "quantity", "ffn", "d_model", "d_ff", "bias", "by", "value"])

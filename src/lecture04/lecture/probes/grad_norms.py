@@ -14,12 +14,12 @@ from scipy.stats import t as student
 
 from lecture04 import config
 from lecture04.config.registry import register
-from lecture04.data.batches import Batch, training_batches
-from lecture04.lecture.probes import options
+from lecture04.data.types import Batch, load
+from lecture04.lecture.probes.common import stacked
+from lecture04.lecture.probes.options import GradNorms
 from lecture04.lecture.probes.text import labelled
 from lecture04.nn.init import build
 from lecture04.training.loop import batch_loss
-from lecture04.training.run import load_corpus
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,19 +31,19 @@ LAYER, TOTAL, EVENNESS = "layer", "total", "evenness"
 LABELS = {TOTAL: "total", EVENNESS: "largest / smallest layer"}
 
 
-def depths(cfg: config.Root, asked: list[int] | None) -> list[int]:
+def depths(run: config.Run, asked: list[int] | None) -> list[int]:
     """Those asked for; all four for the standard model, else the model's own."""
     if asked is not None:
         return asked
-    return list(DEPTHS) if cfg.model.n_layers == config.Model().n_layers else [cfg.model.n_layers]
+    return list(DEPTHS) if run.model.n_layers == config.Model.n_layers else [run.model.n_layers]
 
 
-def norms(cfg: config.Root, batch: Batch) -> list[tuple[str, int | None, float]]:
+def norms(run: config.Run, batch: Batch) -> list[tuple[str, int | None, float]]:
     """(quantity, layer from 1, value) of a new model on one batch: each layer's FFN output matrix, and the total."""
-    model = build(cfg)
+    model = build(run)
     batch_loss(model, batch).backward()
     grads = {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
-    layers = [grads[f"blocks.{i}.ffn.down.weight"].norm().item() for i in range(cfg.model.n_layers)]
+    layers = [grads[f"blocks.{i}.ffn.down.weight"].norm().item() for i in range(run.model.n_layers)]
     total = torch.nn.utils.get_total_norm(grads.values()).item()
     found: list[tuple[str, int | None, float]] = [(LAYER, i, norm) for i, norm in enumerate(layers, 1)]
     return [*found, (TOTAL, None, total), (EVENNESS, None, max(layers) / min(layers))]
@@ -58,29 +58,21 @@ def banded(table: pd.DataFrame) -> pd.DataFrame:
 
 
 @register("probe", "grad_norms")
-def grad_norms(cfg: options.ProbeRoot) -> pd.DataFrame:
+def grad_norms(request: config.Request, options: GradNorms) -> pd.DataFrame:
     """Gradient norms at initialisation by layer and depth, pre-norm beside post-norm.
 
     Columns: claim, placement, n_layers, seed, quantity (layer, total, or evenness: the largest over the smallest
     layer), layer (its number from 1), value. All parts but the placement count; probe.n_seeds seeds from `seed` on,
     each with initial values and a batch of its own, the same for every depth.
     """
-    wanted = cfg.probe
-    assert isinstance(wanted, options.GradNorms)
-    corpus, rows = load_corpus(cfg), list[tuple[str, str, int, int, str, int | None, float]]()
-    for seed in range(cfg.seed, cfg.seed + wanted.n_seeds):
-        batch = next(
-            training_batches(corpus.train, seed=seed, batch_size=cfg.trainer.batch_size, max_len=cfg.data.max_len)
-        )
+    run, rows = request.run, list[tuple[str, str, int, int, str, int | None, float]]()
+    corpus = load(run, request.session.outputs)
+    for seed in range(run.seed, run.seed + options.n_seeds):
+        batch = next(corpus.layout.training(corpus.train, seed=seed, batch_size=run.trainer.batch_size))
         for placement in PLACEMENTS:
-            for n_layers in depths(cfg, wanted.depths):
-                parts = replace(
-                    cfg,
-                    seed=seed,
-                    placement=config.Placement(name=placement),
-                    model=replace(cfg.model, n_layers=n_layers),
-                )
-                for quantity, layer, value in norms(parts, batch):
+            for n_layers in depths(run, options.depths):
+                other = replace(stacked(run, placement, n_layers), seed=seed)
+                for quantity, layer, value in norms(other, batch):
                     claim = "even_layers" if quantity == EVENNESS else f"{placement}_grads"
                     rows.append((claim, placement, n_layers, seed, quantity, layer, value))
     columns = ["claim", "placement", "n_layers", "seed", "quantity", "layer", "value"]

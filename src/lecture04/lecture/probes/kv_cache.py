@@ -3,8 +3,7 @@
 Numbers a token and layer: 2 n_kv_heads d_head for attention, d_latent + d_rope for latent attention (MLA).
 """
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pandas as pd
@@ -12,13 +11,15 @@ import torch
 from torch import Tensor
 
 from lecture04 import config
-from lecture04.config import sizes as counts
-from lecture04.config.registry import names, register
-from lecture04.lecture.probes import options
-from lecture04.lecture.probes.common import largest, llama_like, published, with_attention, with_posenc, words
+from lecture04.config import sizes
+from lecture04.config.registry import register
+from lecture04.lecture.probes.common import largest, llama_like, open_attention, open_part, published, with_parts, words
+from lecture04.lecture.probes.options import BYTES, KVCache
 from lecture04.lecture.probes.text import labelled
+from lecture04.nn.attention import ATTENTIONS
 from lecture04.nn.init import build
 from lecture04.nn.model import Cache, LanguageModel
+from lecture04.nn.posenc import POSENCS
 
 # claim, part, model, attention, posenc, n_kv_heads, quantity, value
 Row = tuple[str, str, str, str, str, int | None, str, float]
@@ -44,38 +45,36 @@ LABELS = {
 }
 
 
-def attention_numbers(cfg: config.Root, n_heads: int, n_kv_heads: int, d_head: int) -> int:
-    """Numbers that one layer's attention caches for a token, by the formula of counts.py."""
-    model = config.Model(d_model=n_heads * d_head, n_heads=n_heads, n_layers=1)
-    return counts.kv_per_token(replace(cfg, model=model, attention=config.Attention("gqa", n_kv_heads, bias=False)))
+def attention_numbers(shape: Mapping[str, Any], n_kv_heads: int) -> int:
+    """Numbers that one layer's attention caches for a token, by the attention's own formula."""
+    one_layer = {"n_layers": 1, "n_kv_heads": n_kv_heads, "d_ff": 1, "vocab_size": 1}
+    return sizes.kv_per_token(llama_like({**shape, **one_layer}))
 
 
-def accounted(cfg: config.Root, wanted: options.KVCache) -> Iterator[Row]:
+def accounted(wanted: KVCache) -> Iterator[Row]:
     """Every published model as it is and, where it has fewer KV heads or a latent, as if it were MHA."""
-    width = options.BYTES[wanted.dtype]
+    width = BYTES[wanted.dtype]
     for name, shape in published("shapes.yaml").items():
-        n_heads, d_head = shape["n_heads"], shape["d_head"]
-        as_mha = attention_numbers(cfg, n_heads, n_heads, d_head)
-        own = attention_numbers(cfg, n_heads, shape["n_kv_heads"], d_head)
+        as_mha, own = (attention_numbers(shape, shape[heads]) for heads in ("n_heads", "n_kv_heads"))
         kind = "mha" if own == as_mha else "gqa"
         if "d_latent" in shape:
             kind, own = "mla", shape["d_latent"] + shape["d_rope"]
-        for attention, numbers in {kind: own, "mha": as_mha}.items():
+        for name_of, numbers in {kind: own, "mha": as_mha}.items():
             a_token = numbers * shape["n_layers"] * width
             figures = {
                 "numbers": numbers,
                 "share_of_mha": numbers / as_mha,
                 "kib_per_token": a_token / KIB,
                 "cache_gib": a_token * wanted.n_ctx * wanted.batch / GIB,
-                "weights_gib": n_params(cfg, shape) * width / GIB,
+                "weights_gib": n_params(shape) * width / GIB,
             }
             for quantity, value in figures.items():
-                yield "kv_formula", ACCOUNT, name, attention, "", None, quantity, value
+                yield "kv_formula", ACCOUNT, name, name_of, "", None, quantity, value
 
 
-def n_params(cfg: config.Root, shape: dict[str, Any]) -> int:
+def n_params(shape: Mapping[str, Any]) -> int:
     """A published model's parameters: as stated, or counted from its shape."""
-    return shape.get("params") or counts.params(llama_like(cfg, shape))
+    return shape.get("params") or sizes.params(llama_like(shape))
 
 
 def decoded(model: LanguageModel, tokens_BT: Tensor) -> tuple[Tensor, Cache]:
@@ -92,36 +91,40 @@ def n_bytes(cache: Cache) -> int:
     return sum(layer.n_bytes for layer in cache)
 
 
-def measured(cfg: config.Root, wanted: options.KVCache) -> Iterator[Row]:
+def measured(run: config.Run, wanted: KVCache) -> Iterator[Row]:
     """Every attention with every position encoding: logits against the whole sequence, bytes against the formula."""
-    tokens_BT = words(cfg, 1, wanted.n_tokens)
-    longer = replace(cfg, data=replace(cfg.data, max_len=max(cfg.data.max_len, wanted.n_tokens)))
-    for attention in names("attention"):
-        for posenc in names("posenc"):
+    tokens_BT, n_ctx = words(run, 1, wanted.n_tokens), max(run.n_ctx, wanted.n_tokens)
+    for name in ATTENTIONS.names():
+        for posenc in POSENCS.names():
+            parts = {"attention": open_attention(run, name), "posenc": open_part(run, "posenc", posenc)}
             try:
-                parts = with_posenc(with_attention(longer, attention), posenc)
-            except ValueError:  # a pair that cannot be
+                other = with_parts(run, parts, n_ctx=n_ctx)
+            except config.UserError:  # a pair that cannot be
                 continue
-            model = build(parts)
+            model = build(other)
             with torch.no_grad():
                 logits, cache = decoded(model, tokens_BT)
                 gap = largest(logits - model(tokens_BT))
-            formula = counts.kv_per_token(parts) * wanted.n_tokens * model.embed.weight.element_size()
+            formula = sizes.kv_per_token(other) * wanted.n_tokens * model.embed.weight.element_size()
             figures = {"cached_gap": gap, "bytes_measured": n_bytes(cache), "bytes_formula": formula}
             for quantity, value in figures.items():
-                yield "cached_equals_full", MEASURED, "", attention, posenc, None, quantity, value
+                yield "cached_equals_full", MEASURED, "", name, posenc, None, quantity, value
 
 
-def groups(cfg: config.Root, wanted: options.KVCache) -> Iterator[Row]:
+def groups(run: config.Run, wanted: KVCache) -> Iterator[Row]:
     """GQA at both ends: with a KV head for each head it is MHA, with one it is MQA; the work is the same for all."""
-    tokens_BT, h = words(cfg, 1, wanted.n_tokens), cfg.model.n_heads
-    cfg = replace(cfg, data=replace(cfg.data, max_len=max(cfg.data.max_len, wanted.n_tokens)))
+    tokens_BT, h = words(run, 1, wanted.n_tokens), run.model.n_heads
+
+    def of(name: str, n_kv_heads: int | None = None) -> config.Run:
+        parts = {"attention": open_attention(run, name, n_kv_heads)}
+        return with_parts(run, parts, n_ctx=max(run.n_ctx, wanted.n_tokens))
+
     for n_kv_heads, same in ((h, "mha"), (1, "mqa")):
-        grouped, other = with_attention(cfg, "gqa", n_kv_heads), with_attention(cfg, same)
+        grouped, other = of("gqa", n_kv_heads), of(same)
         with torch.no_grad():
             ours, cache = decoded(build(grouped), tokens_BT)
             theirs, full = decoded(build(other), tokens_BT)
-            mha_cache = decoded(build(with_attention(cfg, "mha")), tokens_BT)[1]
+            mha_cache = decoded(build(of("mha")), tokens_BT)[1]
         figures = {
             "output_gap": largest(ours - theirs),
             "bytes_gqa": n_bytes(cache),
@@ -133,13 +136,13 @@ def groups(cfg: config.Root, wanted: options.KVCache) -> Iterator[Row]:
             yield "groups_are_heads", GROUPS, "", same, "", n_kv_heads, quantity, value
 
 
-def attention_flops(cfg: config.Root, n_ctx: int) -> int:
-    """Scores and weighted values of one token, all layers: what grows with the context, counted by counts.py."""
-    return counts.flops_per_token(cfg, n_ctx) - counts.flops_per_token(cfg, 0)
+def attention_flops(run: config.Run, n_ctx: int) -> int:
+    """Scores and weighted values of one token, all layers: what grows with the context."""
+    return sizes.flops_per_token(run, n_ctx) - sizes.flops_per_token(run, 0)
 
 
 @register("probe", "kv_cache")
-def kv_cache(cfg: options.ProbeRoot) -> pd.DataFrame:
+def kv_cache(request: config.Request, options: KVCache) -> pd.DataFrame:
     """What the KV cache costs: of published models at any length, and of ours, measured while decoding.
 
     Columns: claim, part, model, attention, posenc, n_kv_heads, quantity (see LABELS), value. Part "published" counts
@@ -147,9 +150,7 @@ def kv_cache(cfg: options.ProbeRoot) -> pd.DataFrame:
     In part "own" probe.n_tokens tokens are decoded through our own model, at initial values in float32. Part "groups"
     holds gqa with n_kv_heads against the attention that is the same.
     """
-    wanted = cfg.probe
-    assert isinstance(wanted, options.KVCache)
-    rows = [*accounted(cfg, wanted), *measured(cfg, wanted), *groups(cfg, wanted)]
+    rows = [*accounted(options), *measured(request.run, options), *groups(request.run, options)]
     return pd.DataFrame(rows, columns=COLUMNS).astype({"n_kv_heads": "Int64"})
 
 

@@ -16,11 +16,11 @@ import torch
 from torch import Tensor
 
 from lecture04 import config
-from lecture04.config import resolve
 from lecture04.config.registry import register
-from lecture04.lecture.probes.common import largest
+from lecture04.lecture.probes.common import largest, open_attention, open_part, opened, plain_rope, with_parts
+from lecture04.lecture.probes.options import Probe
 from lecture04.lecture.probes.text import labelled
-from lecture04.nn.attention import Sight
+from lecture04.nn.attention import AttentionContext
 from lecture04.nn.block import Block
 from lecture04.nn.init import build
 from lecture04.nn.mla import LatentAttention
@@ -48,7 +48,7 @@ class Layer(NamedTuple):
     """One layer of MLA with what it makes of its tokens; positions are in q_BHTR and r_B1SR alone."""
 
     part: LatentAttention
-    sight: Sight
+    context: AttentionContext
     q_BHTK: Tensor
     q_BHTR: Tensor
     c_B1SL: Tensor
@@ -72,38 +72,38 @@ class Layer(NamedTuple):
         return output_HDK @ down_HKL
 
 
-def parts(cfg: config.Root) -> config.Root:
-    """One layer of the config with MLA and RoPE in it, its own options where it chose them."""
-    attention = cfg.attention if isinstance(cfg.attention, config.MLA) else config.MLA(name="mla")
-    posenc = cfg.posenc if isinstance(cfg.posenc, config.Rope) else config.Rope(name="rope")
-    sizes = replace(cfg.model, n_layers=1)
-    return resolve.settle(replace(cfg, model=sizes, attention=attention, posenc=replace(posenc, width=None)))
+def parts(run: config.Run) -> config.Run:
+    """One layer of the run's model with MLA and RoPE in it, with its own options where it chose them."""
+    rope = open_part(run, "posenc", run.posenc.name if isinstance(run.posenc, config.Rope) else "rope")
+    rope.width = None
+    model = replace(opened(run.model, run), n_layers=1)
+    return with_parts(run, {"model": model, "attention": open_attention(run, "mla"), "posenc": rope})
 
 
 def unit_variance(model: LanguageModel, seed: int) -> LatentAttention:
     """The model's attention with matrices of variance 1/fan-in, from a seed: what has unit variance keeps it."""
-    part = cast(LatentAttention, cast(Block, model.blocks[0]).attention)
+    latent = cast(LatentAttention, cast(Block, model.blocks[0]).attention)
     g = torch.Generator().manual_seed(seed)
     with torch.no_grad():
-        for p in part.parameters():
+        for p in latent.parameters():
             if p.ndim == 2:
                 p.normal_(0, p.shape[1] ** -0.5, generator=g)
-    return part
+    return latent
 
 
-def layer(cfg: config.Root, dtype: torch.dtype) -> Layer:
+def layer(run: config.Run, dtype: torch.dtype) -> Layer:
     """The layer on the same random input x_BTD, in one number format."""
-    model = build(cfg)
-    part = unit_variance(model, cfg.seed)
+    model = build(run)
+    latent = unit_variance(model, run.seed)
     model.to(dtype)
-    g = torch.Generator().manual_seed(cfg.seed + 1)
-    x_BTD = torch.randn(BATCH, N_TOKENS, cfg.model.d_model, generator=g).to(dtype)
+    g = torch.Generator().manual_seed(run.seed + 1)
+    x_BTD = torch.randn(BATCH, N_TOKENS, run.model.d_model, generator=g).to(dtype)
     pos = torch.arange(N_TOKENS)
-    sight = model.sight(pos, pos)
-    q_BHTK, q_BHTR = part.heads(part.q(x_BTD)).split([part.d_head, part.d_rope], dim=-1)
-    c_B1SL = part.kv_norm(part.kv_down(x_BTD)).unsqueeze(1)
-    r_B1SR = sight.rotate(part.k_rope(x_BTD).unsqueeze(1))
-    return Layer(part, sight, q_BHTK, sight.rotate(q_BHTR), c_B1SL, r_B1SR)
+    context = model.attention_context(pos, pos)
+    q_BHTK, q_BHTR = latent.heads(latent.q(x_BTD)).split([latent.d_head, latent.d_rope], dim=-1)
+    c_B1SL = latent.kv_norm(latent.kv_down(x_BTD)).unsqueeze(1)
+    r_B1SR = context.rotate(latent.k_rope(x_BTD).unsqueeze(1))
+    return Layer(latent, context, q_BHTK, context.rotate(q_BHTR), c_B1SL, r_B1SR)
 
 
 def absorbed_scores(at: Layer) -> Tensor:
@@ -131,14 +131,14 @@ def absorption(at: Layer) -> tuple[float, float]:
     return largest(absorbed_BHTS - restored_BHTS), largest(absorbed_BTD - restored_BTD)
 
 
-def clash(cfg: config.Root, at: Layer) -> tuple[float, float]:
+def clash(run: config.Run, at: Layer) -> tuple[float, float]:
     """With restored keys rotated: by how much absorbing as before is wrong, and the largest score.
 
     Right is (R_t q) . (R_s W_UK c); R_s stands between W_UK and what could be moved into q, and differs from key to
     key. Left out, as a cache of latents must, it gives (W_UK^T R_t q) . c.
     """
-    base = cfg.posenc.base if isinstance(cfg.posenc, config.Rope) else 10000.0
-    rope = RoPE(config.Rope(name="rope", base=base), cfg.model)
+    assert isinstance(run.posenc, config.Rope)
+    rope = RoPE(plain_rope(run.posenc.base, run.model.d_head), run.model)
     rotation = rope.rotation(torch.arange(N_TOKENS))
     q_BHTK, k_BHSK = rope.rotate(at.q_BHTK, rotation), rope.rotate(at.k_BHSK, rotation)
     right_BHTS = q_BHTK @ k_BHSK.mT
@@ -150,29 +150,29 @@ def decoupled(at: Layer) -> tuple[float, float]:
     k_BHSK = torch.cat([at.k_BHSK, at.r_B1SR.expand(-1, at.part.n_heads, -1, -1)], dim=-1)
     restored_BHTS = torch.cat([at.q_BHTK, at.q_BHTR], dim=-1) @ k_BHSK.mT
     absorbed_BHTS = absorbed_scores(at) + at.q_BHTR @ at.r_B1SR.mT
-    inputs = (at.q_BHTK, at.q_BHTR, at.c_B1SL, at.r_B1SR, at.sight)
+    inputs = (at.q_BHTK, at.q_BHTR, at.c_B1SL, at.r_B1SR, at.context)
     restored_BTD = at.part.output(at.part.restored(*inputs))
     absorbed_BTD = at.part.output(at.part.absorbed(*inputs))
     return largest(absorbed_BHTS - restored_BHTS), largest(absorbed_BTD - restored_BTD)
 
 
-def figures(cfg: config.Root) -> Iterator[Row]:
+def figures(run: config.Run) -> Iterator[Row]:
     """The table's rows."""
     for dtype in (torch.float32, torch.float64):
-        at, name = layer(cfg, dtype), str(dtype).removeprefix("torch.")
+        at, name = layer(run, dtype), str(dtype).removeprefix("torch.")
         for claim, what, found in (
             ("mla_absorb", "none", absorption(at)),
             ("mla_decoupled", "decoupled", decoupled(at)),
         ):
             for quantity, value in zip((SCORES, OUTPUTS), found, strict=True):
                 yield claim, what, name, quantity, value
-        wrong, size = clash(cfg, at)
+        wrong, size = clash(run, at)
         yield "mla_rope_clash", "restored", name, SCORES, wrong
         yield "mla_rope_clash", "restored", name, LARGEST, size
 
 
 @register("probe", "mla")
-def mla(cfg: config.Root) -> pd.DataFrame:
+def mla(request: config.Request, options: Probe) -> pd.DataFrame:
     """What absorbing MLA's up-projections changes: nothing, unless restored keys are rotated.
 
     Columns: claim, positions (see POSITIONS), dtype, quantity (see LABELS), value. One layer of the config's model with
@@ -180,7 +180,7 @@ def mla(cfg: config.Root) -> pd.DataFrame:
     scaling.
     """
     with torch.no_grad():
-        rows = list(figures(parts(cfg)))
+        rows = list(figures(parts(request.run)))
     return pd.DataFrame(rows, columns=["claim", "positions", "dtype", "quantity", "value"])
 
 

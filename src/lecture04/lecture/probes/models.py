@@ -2,13 +2,14 @@
 
 import pandas as pd
 
-from lecture04.config import Root
+from lecture04.config import Request
 from lecture04.config.registry import register
 from lecture04.lecture.probes.common import published
+from lecture04.lecture.probes.options import Probe
 
 
 @register("probe", "models")
-def models(cfg: Root) -> pd.DataFrame:
+def models(request: Request, options: Probe) -> pd.DataFrame:
     """What ten well-known models are made of, from the 2017 Transformer on, with sources.
 
     Columns: model, year, ffn, attention, norm, placement, position, bias, source. Depends on no setting.

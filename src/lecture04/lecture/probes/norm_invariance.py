@@ -1,17 +1,18 @@
 """What the norms of section 2.4 do not see. Shapes: B rows, D width."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pandas as pd
 import torch
 from torch import Tensor, nn
 
 from lecture04 import config
-from lecture04.config import sizes as counts
-from lecture04.config.registry import lookup, names, register
-from lecture04.lecture.probes.common import largest
+from lecture04.config import sizes
+from lecture04.config.registry import register
+from lecture04.lecture.probes.common import largest, open_part, with_parts
+from lecture04.lecture.probes.options import Probe
 from lecture04.lecture.probes.text import labelled
+from lecture04.nn.norm import NORMS
 
 Rows = list[tuple[str, str, str, float]]
 # The quantities of the table, as they are shown; the width is filled in.
@@ -33,9 +34,16 @@ def sample_BD() -> Tensor:
     return torch.randn(8, 10, generator=torch.Generator().manual_seed(0))
 
 
-def new(name: str, eps: float, width: int) -> nn.Module:
+def normed(run: config.Run, name: str) -> config.Run:
+    """The same run with another norm, of the same eps."""
+    norm = open_part(run, "norm", name)
+    norm.eps = run.norm.eps
+    return with_parts(run, {"norm": norm})
+
+
+def new(run: config.Run, name: str, width: int) -> nn.Module:
     """A norm as it starts."""
-    return lookup("norm", name)(config.Norm(name=name, eps=eps), width)
+    return NORMS.lookup(name)(normed(run, name).norm, width)
 
 
 def change(f: Callable[[Tensor], Tensor], x: Tensor, moved: Tensor) -> float:
@@ -43,24 +51,20 @@ def change(f: Callable[[Tensor], Tensor], x: Tensor, moved: Tensor) -> float:
     return largest(f(moved) - f(x))
 
 
-def n_norm_params(cfg: config.Root, name: str) -> int:
-    """Parameters of all norms of the config's model, were they of this kind."""
-    return counts.norm_params(replace(cfg, norm=replace(cfg.norm, name=name)))
-
-
 @register("probe", "norm_invariance")
-def norm_invariance(cfg: config.Root) -> pd.DataFrame:
+def norm_invariance(request: config.Request, options: Probe) -> pd.DataFrame:
     """Which changes of its input a norm does not see: all scales; LayerNorm all shifts as well.
 
     Columns: claim, quantity (see LABELS), norm, value, width. Depends on norm.eps, and for the counts on the model.
     """
-    x, eps = sample_BD(), cfg.norm.eps
+    x, run = sample_BD(), request.run
     rows: Rows = []
-    for name in names("norm"):
-        f = new(name, eps, x.shape[-1])
+    for name in NORMS.names():
+        f = new(run, name, x.shape[-1])
         rows.append(("norm_scale", "scale_change", name, change(f, x, 3 * x)))
         rows.append(("norm_shift", "shift_change", name, change(f, x, x + 5)))
-    rms, layer = new("rmsnorm", eps, x.shape[-1]), new("layernorm", eps, x.shape[-1])
+    rms, layer = new(run, "rmsnorm", x.shape[-1]), new(run, "layernorm", x.shape[-1])
+    eps = run.norm.eps
     torchs, formula = nn.RMSNorm(x.shape[-1], eps=eps), x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps)
     centred = x - x.mean(-1, keepdim=True)
     rows += [
@@ -69,14 +73,14 @@ def norm_invariance(cfg: config.Root) -> pd.DataFrame:
         ("rms_centred", "centred_gap", "both", largest(rms(centred) - layer(centred))),
     ]
     for name in ("layernorm", "rmsnorm"):
-        module = new(name, eps, cfg.model.d_model)
+        module = new(run, name, run.model.d_model)
         at_one_place = sum(p.numel() for p in module.parameters())
         rows.append(("rms_params", "params", name, at_one_place))
-        rows.append(("rms_params", "model_params", name, n_norm_params(cfg, name)))
+        rows.append(("rms_params", "model_params", name, sizes.params_by_part(normed(run, name))["norm"]))
         for role, p in module.named_parameters():
             rows.append(("rms_params", f"initial_{role}", name, p.mean().item()))
     table = pd.DataFrame(rows, columns=["claim", "quantity", "norm", "value"])
-    return table.assign(width=[cfg.model.d_model if claim == "rms_params" else x.shape[-1] for claim in table.claim])
+    return table.assign(width=[run.model.d_model if claim == "rms_params" else x.shape[-1] for claim in table.claim])
 
 
 def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:

@@ -1,15 +1,20 @@
 """A probe's config: all settings of a run, and the probe's own options. No torch is imported here."""
 
 # No `from __future__ import annotations`: omegaconf reads these annotations as types.
-from dataclasses import dataclass
+from dataclasses import dataclass, field, make_dataclass
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from omegaconf import MISSING
 
-from lecture04 import config
-from lecture04.config import bounded
+from lecture04.config import Options, Request, Run, Settings, UserError, bounded
+from lecture04.config.fields import schema_of
+from lecture04.config.registry import Family
+from lecture04.config.resolve import FindSource, fill, resolve
 from lecture04.lecture.probes import finished
+
+if TYPE_CHECKING:  # config errors and --help do without pandas
+    import pandas as pd
 
 
 class DType(Enum):
@@ -24,21 +29,21 @@ class DType(Enum):
 BYTES = {DType.fp32: 4, DType.bf16: 2, DType.fp16: 2, DType.fp8: 1}
 
 
-@dataclass
-class Probe:
+@dataclass(frozen=True, kw_only=True)
+class Probe(Options):
     """The question."""
 
-    name: str = MISSING
+    name: str
 
-    def errors(self, cfg: config.Root) -> list[str]:
+    def errors(self, run: Run) -> list[str]:
         """One sentence for each error that the bounds of single fields cannot find."""
         return []
 
-    def require(self, cfg: config.Root) -> None:
+    def require(self, request: Request) -> None:
         """Raise UserError, with the command that makes it, where something that the probe reads is missing."""
 
 
-@dataclass
+@dataclass(frozen=True, kw_only=True)
 class KVCache(Probe):
     """The cache of `batch` sequences of `n_ctx` tokens is counted; `n_tokens` are decoded through our own cache."""
 
@@ -48,21 +53,21 @@ class KVCache(Probe):
     n_tokens: int = bounded(48, at_least=1)
 
 
-@dataclass
+@dataclass(frozen=True, kw_only=True)
 class GradNorms(Probe):
     """`depths: null` means 2, 6, 12 and 24 layers, or model.n_layers alone where that is not the standard 2."""
 
     depths: list[int] | None = None
     n_seeds: int = bounded(5, at_least=2)
 
-    def errors(self, cfg: config.Root) -> list[str]:
+    def errors(self, run: Run) -> list[str]:
         """Depths that no model has."""
         if self.depths is None or (self.depths and min(self.depths) >= 1):
             return []
         return [f"probe.depths={self.depths}: numbers of layers, each at least 1."]
 
 
-@dataclass
+@dataclass(frozen=True, kw_only=True)
 class PositionShift(Probe):
     """`n_tokens` positions are moved by `shift`."""
 
@@ -70,13 +75,13 @@ class PositionShift(Probe):
     n_tokens: int = bounded(24, at_least=2)
 
 
-@dataclass
+@dataclass(frozen=True, kw_only=True)
 class MLA(Probe):
     """Nothing of its own to set."""
 
-    def errors(self, cfg: config.Root) -> list[str]:
+    def errors(self, run: Run) -> list[str]:
         """A head that cannot be rotated."""
-        model = cfg.model
+        model = run.model
         if model.d_head % 2 == 0:
             return []
         return [
@@ -85,30 +90,47 @@ class MLA(Probe):
         ]
 
 
-@dataclass
+@dataclass(frozen=True, kw_only=True)
 class Sparsity(Probe):
     """The runs of the table `sweep`, on the first `n_docs` validation documents."""
 
     sweep: str = "ffn"
     n_docs: int = bounded(200, at_least=1)
 
-    def require(self, cfg: config.Root) -> None:
+    def require(self, request: Request) -> None:
         """The table, with all its runs."""
-        finished.of_table(cfg, self.sweep)
+        finished.of_table(request.session.outputs, self.sweep)
 
 
-@dataclass
-class ProbeRoot(config.Root):
-    """Everything that can be set for a probe. A class of its own, so that no run's identity depends on probes."""
-
-    probe: Probe = MISSING
-
-
-# Probes with options of their own: name -> dataclass, stored as schema/probe/NAME.
-SCHEMAS: dict[str, Any] = {
+OPTIONS: dict[str, type[Probe]] = {
     "kv_cache": KVCache,
     "grad_norms": GradNorms,
     "position_shift": PositionShift,
     "mla": MLA,
     "sparsity": Sparsity,
 }
+"""Probes with options of their own; their schemas are stored as schema/probe/NAME."""
+
+# A class of its own, so that no run's identity depends on probes.
+ProbeSettings: Any = make_dataclass(
+    "ProbeSettings", [("probe", schema_of(Probe), field(default=MISSING))], bases=(Settings,)
+)
+"""The tree that Hydra composes for a probe: that of a run, and the probe."""
+
+
+class Ask(Protocol):
+    """A probe: what the command line asks for as a run, and the probe's own options -> a tidy table."""
+
+    def __call__(self, request: Request, options: Any) -> "pd.DataFrame": ...
+
+
+PROBES: Family[Ask] = Family("probe")
+
+
+def resolved(settings: Any, find_source: FindSource) -> tuple[Request, Probe]:
+    """What a composed config of a probe comes to. Raises UserError with every error, one a line."""
+    request = resolve(settings, find_source)
+    probe = fill(OPTIONS.get(settings.probe.name, Probe), settings.probe, request.run)
+    if bad := probe.errors(request.run):
+        raise UserError("\n".join(bad))
+    return request, probe

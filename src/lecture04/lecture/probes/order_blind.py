@@ -1,43 +1,45 @@
 """Attention alone does not see order (section 4.1). In float64."""
 
-from dataclasses import replace
-
 import pandas as pd
 import torch
 
 from lecture04 import config
-from lecture04.config.registry import names, register
-from lecture04.lecture.probes.common import largest, with_posenc, words
+from lecture04.config.registry import register
+from lecture04.lecture.probes.common import largest, open_attention, open_part, with_parts, words
+from lecture04.lecture.probes.options import Probe
 from lecture04.nn.init import build
+from lecture04.nn.posenc import POSENCS
 
 N_TOKENS = 24
 
 
-def permuted_gap(cfg: config.Root) -> float:
+def permuted_gap(run: config.Run) -> float:
     """max |f(P x) - P f(x)| for one permutation P of the tokens; both are 0 to rounding where f is blind to order."""
-    model = build(cfg).double()
-    tokens_BT = words(cfg, 2, N_TOKENS)
-    order = torch.randperm(N_TOKENS, generator=torch.Generator().manual_seed(cfg.seed))
+    model = build(run).double()
+    tokens_BT = words(run, 2, N_TOKENS)
+    order = torch.randperm(N_TOKENS, generator=torch.Generator().manual_seed(run.seed))
     with torch.no_grad():
         return largest(model(tokens_BT[:, order]) - model(tokens_BT)[:, order])
 
 
 @register("probe", "order_blind")
-def order_blind(cfg: config.Root) -> pd.DataFrame:
+def order_blind(request: config.Request, options: Probe) -> pd.DataFrame:
     """What permuting the input changes beyond permuting the output: nothing without positions and causal mask.
 
     Columns: claim, posenc, causal, value: max |f(Px) - P f(x)| of the logits at initial values. An encoding that
     knows only what came before (T5's buckets) has no row without the mask.
     """
     rows: list[tuple[str, str, bool, float]] = []
-    for name in names("posenc"):
+    run = request.run
+    for name in POSENCS.names():
         for causal in (False, True):
-            parts = replace(cfg, attention=replace(cfg.attention, causal=causal))
+            seen = open_attention(run, run.attention.name)
+            seen.causal = causal
             try:
-                parts = with_posenc(parts, name)
-            except ValueError:
+                other = with_parts(run, {"attention": seen, "posenc": open_part(run, "posenc", name)})
+            except config.UserError:
                 continue
-            rows.append(("order_blind", name, causal, permuted_gap(parts)))
+            rows.append(("order_blind", name, causal, permuted_gap(other)))
     return pd.DataFrame(rows, columns=["claim", "posenc", "causal", "value"])
 
 

@@ -3,19 +3,19 @@
 Shapes: T queries, S keys, H heads, K d_head.
 """
 
-from dataclasses import replace
-
 import pandas as pd
 import torch
 from torch import Tensor
 
-from lecture04.config.registry import names, register
-from lecture04.lecture.probes import options
-from lecture04.lecture.probes.common import largest, with_attention, with_posenc, words
+from lecture04.config import Request
+from lecture04.config.registry import register
+from lecture04.lecture.probes.common import largest, open_attention, open_part, with_parts, words
+from lecture04.lecture.probes.options import PositionShift
 from lecture04.lecture.probes.text import labelled
 from lecture04.nn.block import Block
 from lecture04.nn.init import build
 from lecture04.nn.model import LanguageModel
+from lecture04.nn.posenc import POSENCS
 
 # The quantities of the table, as they are shown.
 LABELS = {
@@ -30,39 +30,38 @@ def first_scores(model: LanguageModel, tokens_BT: Tensor, pos_T: Tensor) -> Tens
     """What enters the first layer's softmax, scores_BHTS, without its norm; 0 where a query may not look."""
     block = model.blocks[0]
     assert isinstance(block, Block)
-    attention = block.attention
+    layer = block.attention
     x_BTD = model.posenc.embed(model.embed(tokens_BT) * model.embed_scale, pos_T)
     rotation = model.posenc.rotation(pos_T)
-    q_BHTK = model.posenc.rotate(attention.heads(attention.q(x_BTD)), rotation)
-    k_BHSK = model.posenc.rotate(attention.heads(attention.k(x_BTD)), rotation)
+    q_BHTK = model.posenc.rotate(layer.heads(layer.q(x_BTD)), rotation)
+    k_BHSK = model.posenc.rotate(layer.heads(layer.k(x_BTD)), rotation)
     scores_BHTS = q_BHTK @ k_BHSK.mT
-    if attention.relative is not None:
-        scores_BHTS = scores_BHTS + attention.relative.score(q_BHTK, attention.relative.index(pos_T, pos_T))
-    scores_BHTS = attention.scale * scores_BHTS
+    if layer.relative is not None:
+        scores_BHTS = scores_BHTS + layer.relative.score(q_BHTK, layer.relative.index(pos_T, pos_T))
+    scores_BHTS = layer.scale * scores_BHTS
     bias = model.posenc.bias(pos_T, pos_T)
     return (scores_BHTS if bias is None else scores_BHTS + bias).tril()
 
 
 @register("probe", "position_shift")
-def position_shift(cfg: options.ProbeRoot) -> pd.DataFrame:
+def position_shift(request: Request, options: PositionShift) -> pd.DataFrame:
     """What a constant shift of positions changes, for every encoding: nothing where distances count.
 
     Columns: claim, posenc, quantity (see LABELS), value: the largest change of the first layer's scores and of the
     model's logits when probe.shift is added to every position, and their own largest value. Multi-head attention; all
     other parts of the model count. Weights are at their initial values.
     """
-    wanted = cfg.probe
-    assert isinstance(wanted, options.PositionShift)
+    run = request.run
     rows: list[tuple[str, str, float]] = []
-    tokens_BT, pos_T = words(cfg, 2, wanted.n_tokens), torch.arange(wanted.n_tokens)
+    tokens_BT, pos_T = words(run, 2, options.n_tokens), torch.arange(options.n_tokens)
     # A learned table must reach as far as the shift.
-    longer = replace(cfg.data, max_len=max(cfg.data.max_len, wanted.n_tokens + wanted.shift))
-    parts = with_attention(replace(cfg, data=longer), "mha")
-    for name in names("posenc"):
-        model = build(with_posenc(parts, name)).double()
+    n_ctx = max(run.n_ctx, options.n_tokens + options.shift)
+    for name in POSENCS.names():
+        parts = {"attention": open_attention(run, "mha"), "posenc": open_part(run, "posenc", name)}
+        model = build(with_parts(run, parts, n_ctx=n_ctx)).double()
         with torch.no_grad():
-            scores = [first_scores(model, tokens_BT, pos_T + by) for by in (0, wanted.shift)]
-            logits = [model(tokens_BT, pos_T + by) for by in (0, wanted.shift)]
+            scores = [first_scores(model, tokens_BT, pos_T + by) for by in (0, options.shift)]
+            logits = [model(tokens_BT, pos_T + by) for by in (0, options.shift)]
         for quantity, (before, after) in (("scores", scores), ("logits", logits)):
             rows.append((name, f"{quantity}_change", largest(after - before)))
             rows.append((name, f"{quantity}_largest", largest(before)))

@@ -4,7 +4,6 @@ Shapes: T tokens, D d_model, N = T D: a Jacobian J_NN = d x_3 / d x_0 is of the 
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import cast
 
 import pandas as pd
@@ -14,7 +13,8 @@ from torch.autograd.functional import jacobian
 
 from lecture04 import config
 from lecture04.config.registry import register
-from lecture04.lecture.probes.common import largest, words
+from lecture04.lecture.probes.common import largest, stacked, words
+from lecture04.lecture.probes.options import Probe
 from lecture04.lecture.probes.text import labelled
 from lecture04.nn.block import Block
 from lecture04.nn.init import RESIDUAL_WRITERS, build
@@ -32,10 +32,9 @@ LABELS = {
 }
 
 
-def new_model(cfg: config.Root, placement: str, *, zeroed: bool) -> LanguageModel:
+def new_model(run: config.Run, placement: str, *, zeroed: bool) -> LanguageModel:
     """Three layers in float64; where `zeroed`, every sublayer's result is 0."""
-    parts = replace(cfg, placement=config.Placement(name=placement), model=replace(cfg.model, n_layers=N_LAYERS))
-    model = build(parts).double()
+    model = build(stacked(run, placement, N_LAYERS)).double()
     writers = tuple(name.removesuffix(".weight") for name in RESIDUAL_WRITERS)
     with torch.no_grad():
         for name, module in model.named_modules():
@@ -48,8 +47,8 @@ def new_model(cfg: config.Root, placement: str, *, zeroed: bool) -> LanguageMode
 def layers(model: LanguageModel) -> list[Callable[[Tensor], Tensor]]:
     """Each layer as a function of the stream, x_TD -> x_TD."""
     pos = torch.arange(N_TOKENS)
-    sight = model.sight(pos, pos)
-    return [lambda x_TD, b=block: cast(Block, b)(x_TD[None], sight)[0][0] for block in model.blocks]
+    context = model.attention_context(pos, pos)
+    return [lambda x_TD, b=block: cast(Block, b)(x_TD[None], context)[0][0] for block in model.blocks]
 
 
 def through(fs: list[Callable[[Tensor], Tensor]], x_TD: Tensor) -> Tensor:
@@ -100,7 +99,7 @@ def singular(j_NN: Tensor) -> list[tuple[str, float]]:
 
 
 @register("probe", "residual_paths")
-def residual_paths(cfg: config.Root) -> pd.DataFrame:
+def residual_paths(request: config.Request, options: Probe) -> pd.DataFrame:
     """The way back from x_3 to x_0: I plus branches in pre-norm, a product through every norm in post-norm.
 
     Columns: claim, placement, sublayers (initial or zero), quantity (see LABELS), value. Depends on all parts of the
@@ -109,10 +108,10 @@ def residual_paths(cfg: config.Root) -> pd.DataFrame:
     rows: list[tuple[str, str, str, float]] = []
     for placement in ("pre", "post"):
         for zeroed in (False, True):
-            model = new_model(cfg, placement, zeroed=zeroed)
+            model = new_model(request.run, placement, zeroed=zeroed)
             pos = torch.arange(N_TOKENS)
             with torch.no_grad():
-                embedded = model.embed(words(cfg, 1, N_TOKENS)) * model.embed_scale
+                embedded = model.embed(words(request.run, 1, N_TOKENS)) * model.embed_scale
                 x_TD = model.posenc.embed(embedded, pos)[0]
             fs, eye = layers(model), torch.eye(x_TD.numel(), dtype=x_TD.dtype)
             j_NN = jacobian_of(lambda x, fs=fs: through(fs, x), x_TD)

@@ -9,7 +9,8 @@ from torch import Tensor
 
 from lecture04 import config
 from lecture04.config.registry import register
-from lecture04.lecture.probes.common import largest
+from lecture04.lecture.probes.common import largest, plain_rope, sizes
+from lecture04.lecture.probes.options import Probe
 from lecture04.nn.posenc import Sinusoidal
 from lecture04.nn.rope import HalfRoPE, RoPE
 
@@ -36,7 +37,7 @@ VARIANTS = {"qk": "q and k", "qkv": "q, k and v", "permuted": "dimensions permut
 
 def encoding(kind: type[RoPE], base: float, width: int = WIDTH) -> RoPE:
     """A RoPE of one head that is so wide."""
-    return kind(config.Rope(name="rope", base=base), config.Model(d_model=width, n_heads=1))
+    return kind(plain_rope(base, width), sizes(width))
 
 
 def turned(rope: RoPE, x_NK: Tensor, pos_N: Tensor) -> Tensor:
@@ -65,7 +66,7 @@ def scores(base: float) -> Rows:
     """The same q and k two positions apart: RoPE's score does not move, the additive sinusoids' does."""
     q, k = query_and_key()
     rope = encoding(RoPE, base)
-    waves = Sinusoidal(config.PosEnc(name="sinusoidal"), config.Model(d_model=WIDTH))
+    waves = Sinusoidal(config.PosEnc(name="sinusoidal"), sizes(WIDTH))
     rows: Rows = []
     for pair in PAIRS:
         m, n = pair
@@ -93,7 +94,7 @@ def rotations(base: float) -> Rows:
     }
     pos = torch.arange(N_WAVES)
     cos, sin = rope.rotation(pos)[:, 0]
-    waves = Sinusoidal(config.PosEnc(name="sinusoidal"), config.Model(d_model=WIDTH))
+    waves = Sinusoidal(config.PosEnc(name="sinusoidal"), sizes(WIDTH))
     added = waves.embed(torch.zeros(1, N_WAVES, WIDTH, dtype=torch.float64), pos)[0]
     off = largest(torch.stack([sin, cos], dim=-1).flatten(1) - added)
     claim = "rope_rotations"
@@ -132,13 +133,14 @@ def layouts(base: float) -> Rows:
 
 
 @register("probe", "rope")
-def rope(cfg: config.Root) -> pd.DataFrame:
+def rope(request: config.Request, options: Probe) -> pd.DataFrame:
     """What RoPE does to scores: distance alone counts, length is kept, far ones fade; its two layouts are one.
 
     Columns: claim, quantity (see LABELS), variant (see VARIANTS), q_pos, k_pos, value. posenc.base counts where
     posenc=rope or rope_half is chosen.
     """
-    base = cfg.posenc.base if isinstance(cfg.posenc, config.Rope) else config.Rope().base
+    posenc = request.run.posenc
+    base = posenc.base if isinstance(posenc, config.Rope) else config.Rope.base
     rows = scores(base) + rotations(base) + decay(base) + layouts(base)
     table = pd.DataFrame(rows, columns=["claim", "quantity", "variant", "q_pos", "k_pos", "value"])
     return table.astype({"q_pos": "Int64", "k_pos": "Int64"})

@@ -5,18 +5,16 @@ ReLU is 0 for every negative input. A smooth activation is 0 by rounding alone: 
 """
 
 from collections.abc import Iterator
-from functools import cache
-from typing import Any
 
 import pandas as pd
 
 from lecture04 import config
 from lecture04.config.registry import register
-from lecture04.lecture.probes import options
+from lecture04.data.types import Corpus, load
 from lecture04.lecture.probes.common import trained
-from lecture04.lecture.probes.finished import Run, of_table
+from lecture04.lecture.probes.finished import Finished, of_table
+from lecture04.lecture.probes.options import Sparsity
 from lecture04.training.activity import activity
-from lecture04.training.run import load_corpus
 
 # Quantities; LABELS has the shown ones as titles.
 ZEROS, DEAD, D_FF, PPL = "zero_share", "dead_units", "d_ff", "test_ppl"
@@ -28,25 +26,25 @@ CLAIMED = {ZEROS: ("relu_sparsity", ("relu", "gelu", "silu")), DEAD: ("no_dead_u
 Row = tuple[str, str, int, int | None, str, float]
 
 
-def claim(cfg: config.Root, sweep: str, quantity: str) -> str:
+def claim(run: config.Run, sweep: str, quantity: str) -> str:
     """The claim that a figure of a run answers; empty for none."""
     if sweep == HIGH_LR:
         return HIGH_LR if quantity != ZEROS else ""
     name, activations = CLAIMED.get(quantity, ("", ()))
-    return name if sweep == "ffn" and cfg.ffn.name in activations else ""
+    return name if sweep == "ffn" and run.ffn.name in activations else ""
 
 
-def of_run(run: Run, corpus: Any, n_docs: int) -> Iterator[tuple[int, str, float]]:
+def of_run(found: Finished, corpus: Corpus, n_docs: int) -> Iterator[tuple[int, str, float]]:
     """(layer, quantity, value) of one run; layers count from 1."""
     batches = corpus.layout.evaluation(corpus.val.first(n_docs))
-    for found in activity(trained(run), batches):
-        yield found.layer + 1, ZEROS, found.zeros
-        yield found.layer + 1, DEAD, found.dead
-        yield found.layer + 1, D_FF, found.d_ff
+    for layer in activity(trained(found), batches):
+        yield layer.layer + 1, ZEROS, layer.zeros
+        yield layer.layer + 1, DEAD, layer.dead
+        yield layer.layer + 1, D_FF, layer.d_ff
 
 
 @register("probe", "sparsity")
-def sparsity(cfg: options.ProbeRoot) -> pd.DataFrame:
+def sparsity(request: config.Request, options: Sparsity) -> pd.DataFrame:
     """How much of the FFN's hidden layers of trained runs is exactly zero, and which units never fire.
 
     Columns: claim, row, seed, layer, quantity, value. For every run of the table probe.sweep and each of its layers:
@@ -54,16 +52,17 @@ def sparsity(cfg: options.ProbeRoot) -> pd.DataFrame:
     d_ff. All over the predicted tokens of the first probe.n_docs validation documents. test_ppl, where the run was
     evaluated, has no layer. Raises UserError where the table or one of its runs is not there.
     """
-    wanted = cfg.probe
-    assert isinstance(wanted, options.Sparsity)
-    runs = of_table(cfg, wanted.sweep)
-    corpora = cache(lambda data: load_corpus(next(run.cfg for run in runs if repr(run.cfg.data) == data)))
+    outputs, sweep = request.session.outputs, options.sweep
+    corpora: dict[str, Corpus] = {}
     rows: list[Row] = []
-    for run in runs:
-        for layer, quantity, value in of_run(run, corpora(repr(run.cfg.data)), wanted.n_docs):
-            rows.append((claim(run.cfg, wanted.sweep, quantity), run.row, run.seed, layer, quantity, value))
-        if (ppl := run.record.metrics(run.evaluation).get("test/ppl")) is not None:
-            rows.append((claim(run.cfg, wanted.sweep, PPL), run.row, run.seed, None, PPL, ppl))
+    for found in of_table(outputs, sweep):
+        run, data = found.run, repr((found.run.data, found.run.layout))
+        if data not in corpora:
+            corpora[data] = load(run, outputs)
+        for layer, quantity, value in of_run(found, corpora[data], options.n_docs):
+            rows.append((claim(run, sweep, quantity), found.row, found.seed, layer, quantity, value))
+        if (ppl := found.record.metrics(found.evaluation).get("test/ppl")) is not None:
+            rows.append((claim(run, sweep, PPL), found.row, found.seed, None, PPL, ppl))
     table = pd.DataFrame(rows, columns=["claim", "row", "seed", "layer", "quantity", "value"])
     return table.astype({"layer": "Int64"})
 

@@ -5,19 +5,21 @@ import torch
 
 from lecture04 import config
 from lecture04.config.registry import register
+from lecture04.lecture.probes.options import Probe
 from lecture04.nn.posenc import T5
 
 
 @register("probe", "t5_buckets")
-def t5_buckets(cfg: config.Root) -> pd.DataFrame:
+def t5_buckets(request: config.Request, options: Probe) -> pd.DataFrame:
     """Which distances share a bucket of T5's position bias: near ones have their own, far ones share.
 
     Columns: claim, distance, bucket, from 0 to twice the farthest. posenc.n_buckets and posenc.max_distance count where
     posenc=t5 is chosen.
     """
-    options = cfg.posenc if isinstance(cfg.posenc, config.T5) else config.T5(name="t5")
-    distance = torch.arange(2 * options.max_distance + 1)
-    bucket = T5(options, cfg.model).bucket(distance)
+    run = request.run
+    t5 = run.posenc if isinstance(run.posenc, config.T5) else config.T5(name="t5")
+    distance = torch.arange(2 * t5.max_distance + 1)
+    bucket = T5(t5, run.model).bucket(distance)
     return pd.DataFrame({"claim": "t5_buckets", "distance": distance.numpy(), "bucket": bucket.numpy()})
 
 

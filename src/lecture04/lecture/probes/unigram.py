@@ -6,28 +6,27 @@ import pandas as pd
 
 from lecture04 import config
 from lecture04.config.registry import register
-from lecture04.data.corpus import SPLIT_SEEDS
-from lecture04.training.run import load_corpus
+from lecture04.data.types import SPLITS, load
+from lecture04.lecture.probes.options import Probe
 
 Row = tuple[str, str, str, str, float]
 
 
 @register("probe", "unigram")
-def unigram(cfg: config.Root) -> pd.DataFrame:
+def unigram(request: config.Request, options: Probe) -> pd.DataFrame:
     """The unigram model's perplexity on every split, between the uniform one's and the true distribution's.
 
     Columns: claim, split, model, quantity (nats a predicted token, perplexity), value. The unigram model has the
     training split's word frequencies, one added to each count; the uniform one gives every word of the vocabulary the
-    same probability, also <pad> and <bos>, which are never predicted; the true one is the corpus's own generator.
+    same probability, also <pad> and <bos>, which are never predicted; the true one is the corpus's own generator, where
+    it is known.
     """
-    corpus = load_corpus(cfg)
+    corpus = load(request.run, request.session.outputs)
     rows: list[Row] = []
-    for split in SPLIT_SEEDS:
-        nll = {
-            "uniform": math.log(len(corpus.vocab)),
-            "unigram": corpus.unigram_nll(split),
-            "true": corpus.true_nll(split),
-        }
+    for split in SPLITS:
+        nll = {"uniform": math.log(corpus.vocab_size), "unigram": corpus.unigram_nll(split)}
+        if corpus.has_truth:
+            nll["true"] = corpus.true_nll(split)
         for model, nats in nll.items():
             claim = "unigram" if (split, model) == ("val", "unigram") else ""
             rows.append(("", split, model, "nats", nats))

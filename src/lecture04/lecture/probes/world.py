@@ -1,6 +1,6 @@
 """The Garden World in figures (sections 0.3, 1.3 and 4.5), and on which tokens trained models lose to the truth.
 
-A pairing is (given, token): the word that a token was drawn for, and the token (see `data.corpus.Split.given`). It is
+A pairing is (given, token): the word that a token was drawn for, and the token (see data/garden/source.py). It is
 that of the derivation which made the document; where another derivation gives the same words, its pairing may be
 another one. A pairing is seen where it occurs in the training split.
 
@@ -8,20 +8,20 @@ Shapes: N tokens of a split's flat arrays.
 """
 
 import sys
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pandas as pd
 
 from lecture04 import config
 from lecture04.config.registry import register
-from lecture04.data.corpus import SPLIT_SEEDS, Corpus, Split
+from lecture04.data.garden.source import FACTS
+from lecture04.data.types import SPLITS, Corpus, Split, load
 from lecture04.lecture.probes.common import trained
-from lecture04.lecture.probes.finished import of_config, sweep_command
+from lecture04.lecture.probes.finished import Finished, of_config, sweep_command
+from lecture04.lecture.probes.options import Probe
 from lecture04.lecture.probes.text import labelled
 from lecture04.training.evaluate import token_nll
-from lecture04.training.run import load_corpus
 
 # Parts of the table, how often a pairing was seen in training, and quantities; the dictionaries have them as shown.
 CORPUS, EXCESS = "corpus", "excess"
@@ -53,10 +53,10 @@ LABELS = {
 Row = tuple[str, str, str, str, int | None, str, float]
 
 
-def accounted(cfg: config.Root, corpus: Corpus) -> Iterator[Row]:
+def accounted(corpus: Corpus, window: int) -> Iterator[Row]:
     """What the corpus is, split by split: documents, lengths, entropy, pronouns."""
-    yield "", CORPUS, ALL, "", None, "vocabulary", len(corpus.vocab)
-    for name in SPLIT_SEEDS:
+    yield "", CORPUS, ALL, "", None, "vocabulary", corpus.vocab_size
+    for name in SPLITS:
         split: Split = getattr(corpus, name)
         lengths = np.diff(split.offsets) - 1
         nats = corpus.true_nll(name)
@@ -68,8 +68,8 @@ def accounted(cfg: config.Root, corpus: Corpus) -> Iterator[Row]:
             "longest": lengths.max(),
             "true_nats": nats,
             "true_ppl": np.exp(nats),
-            "possessives": (split.subject_distance > 0).sum(),
-            "far_possessives": (split.subject_distance > cfg.eval.window).sum(),
+            "possessives": (split.facts["subject_distance"] > 0).sum(),
+            "far_possessives": (split.facts["subject_distance"] > window).sum(),
         }
         claims = {"mean_tokens": "doc_length"} | ({"true_ppl": "floor"} if name == "test" else {})
         for quantity, value in figures.items():
@@ -78,15 +78,13 @@ def accounted(cfg: config.Root, corpus: Corpus) -> Iterator[Row]:
 
 def times_seen(split: Split, training: Split, n_words: int) -> np.ndarray:
     """How often each token's pairing occurs in the training split, int64 [N]; -1 where there is no pairing."""
-    assert split.given is not None
-    assert training.given is not None
 
-    def pairings(s: Split, given: np.ndarray) -> np.ndarray:
-        return given.astype(np.int64) * n_words + s.tokens
+    def pairings(s: Split) -> np.ndarray:
+        return s.facts["given"].astype(np.int64) * n_words + s.tokens
 
-    count = np.bincount(pairings(training, training.given)[training.given >= 0], minlength=n_words**2)
-    has_one = split.given >= 0
-    return np.where(has_one, count[np.where(has_one, pairings(split, split.given), 0)], -1)
+    count = np.bincount(pairings(training)[training.facts["given"] >= 0], minlength=n_words**2)
+    has_one = split.facts["given"] >= 0
+    return np.where(has_one, count[np.where(has_one, pairings(split), 0)], -1)
 
 
 def by_times_seen(excess_N: np.ndarray, seen_N: np.ndarray) -> dict[str, tuple[int, float]]:
@@ -97,25 +95,25 @@ def by_times_seen(excess_N: np.ndarray, seen_N: np.ndarray) -> dict[str, tuple[i
     return {name: (int(n), float(nats)) for name, n, nats in zip((*BUCKETS, NONE), count, total, strict=True)}
 
 
-def excess(cfg: config.Root, corpus: Corpus) -> Iterator[Row]:
-    """The excess of the config's finished runs on test, by how often a token's pairing was seen; a seed at a time."""
+def excess(runs: Iterable[Finished], corpus: Corpus) -> Iterator[Row]:
+    """The excess of finished runs on test, by how often a token's pairing was seen; a seed at a time."""
     test = corpus.test
-    seen_N = times_seen(test, corpus.train, len(corpus.vocab))[test.predicted]
-    for run in of_config(cfg):
-        nll_N, _ = token_nll(trained(run), test, corpus.layout)
-        excess_N = (nll_N + test.log_prob)[test.predicted]
+    seen_N = times_seen(test, corpus.train, corpus.vocab_size)[test.predicted]
+    for found in runs:
+        nll_N, seed = token_nll(trained(found), test, corpus.layout), found.seed
+        excess_N = (nll_N + test.facts["log_prob"])[test.predicted]
         whole = excess_N.sum()
         for bucket, (n, nats) in by_times_seen(excess_N, seen_N).items():
             claim = "unseen_pairs" if bucket == UNSEEN else ""
-            yield claim, EXCESS, "test", bucket, run.seed, TOKENS, n
-            yield claim, EXCESS, "test", bucket, run.seed, SHARE, nats / whole
-            yield claim, EXCESS, "test", bucket, run.seed, MEAN, nats / n if n else np.nan
-        yield "", EXCESS, "test", ALL, run.seed, TOKENS, len(excess_N)
-        yield "", EXCESS, "test", ALL, run.seed, MEAN, whole / len(excess_N)
+            yield claim, EXCESS, "test", bucket, seed, TOKENS, n
+            yield claim, EXCESS, "test", bucket, seed, SHARE, nats / whole
+            yield claim, EXCESS, "test", bucket, seed, MEAN, nats / n if n else np.nan
+        yield "", EXCESS, "test", ALL, seed, TOKENS, len(excess_N)
+        yield "", EXCESS, "test", ALL, seed, MEAN, whole / len(excess_N)
 
 
 @register("probe", "world")
-def world(cfg: config.Root) -> pd.DataFrame:
+def world(request: config.Request, options: Probe) -> pd.DataFrame:
     """The Garden World in figures, and on which word pairings trained models lose to the true distribution.
 
     Columns: claim, part, split, pairing (see PAIRINGS), seed, quantity, value. Lengths count predicted tokens, <eos>
@@ -124,10 +122,13 @@ def world(cfg: config.Root) -> pd.DataFrame:
     that a share can lie outside 0 to 1. It is taken of every finished run of the config, whatever its seed; where there
     are none, the part is left out and stderr says what makes them.
     """
-    corpus = load_corpus(cfg)
-    rows = [*accounted(cfg, corpus), *excess(cfg, corpus)]
-    if not any(part == EXCESS for _, part, *_ in rows):
-        command = sweep_command(Path(cfg.paths.outputs), "norm")
+    run, outputs = request.run, request.session.outputs
+    corpus, runs = load(run, outputs), of_config(run, outputs)
+    if lacks := [fact for fact in FACTS if fact not in corpus.test.facts]:
+        raise config.UserError(f"data={run.data.name}: says nothing of {', '.join(lacks)}, which probe=world counts.")
+    rows = [*accounted(corpus, request.evaluation.window), *excess(runs, corpus)]
+    if not runs:
+        command = sweep_command(outputs, "norm")
         print(
             f"Where the excess falls needs finished runs of this config; for the standard one: {command}",
             file=sys.stderr,

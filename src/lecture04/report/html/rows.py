@@ -7,13 +7,12 @@ from urllib.parse import quote
 
 from lecture04.config.messages import UserError
 from lecture04.config.overrides import command_line
-from lecture04.records.config_file import read_config
-from lecture04.records.identity import as_dict
+from lecture04.records.config_file import read_plain
 from lecture04.records.record import Record
 from lecture04.report.results import Results
 
-NO_SETTINGS = ("seed", "logger", "paths", "runs", "sweep", "origin")
-"""What does not tell rows apart: which run it is, and where it is kept and watched."""
+NO_SETTINGS = ("seed", "parts")
+"""What does not tell rows apart: which run it is, and where the code of its parts lies."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ def _settings(records: Iterable[Record]) -> tuple[dict[str, str], str]:
     for record in records:
         if record.has_begun():
             try:
-                return flat(as_dict(read_config(record.folder))), ""
+                return flat(read_plain(record.folder)), ""
             except UserError as e:  # a run of older code, say
                 return {}, str(e).replace(str(record.folder), record.folder.name)
     return {}, "No run of this row has begun."
