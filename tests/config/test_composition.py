@@ -177,16 +177,19 @@ def test_both_outcomes_were_frequent():
 SOUND = st.sampled_from(["ffn=swiglu", "ffn=relu", "norm=rmsnorm", "model.n_heads=2", "recipe=llama", "posenc=rope"])
 LINES = st.lists(SOUND | SOUND | SOUND | OVERRIDES, max_size=2)
 METRIC = st.sampled_from(sorted(METRICS)) | st.text(VISIBLE, max_size=5)
+JUDGED = st.sampled_from(["test/nll", "test/ppl", "test/excess", "val/nll"])
+ROW = st.text(VISIBLE, min_size=1, max_size=6)
+GOOD_ROWS = st.dictionaries(ROW, st.lists(SOUND, min_size=1, max_size=2), min_size=1, max_size=2)
 SWEEPS = st.builds(
     Table,
     name=st.sampled_from(["mine", "mine", ""]),
     title=st.text(VISIBLE, max_size=8),
-    design=st.sampled_from(Design),
-    seeds=st.lists(st.integers(-1, 5), max_size=3) | st.just([0, 1]),
-    primary=st.sampled_from(["test/nll", "test/ppl", "test/excess"]) | METRIC,
+    design=st.sampled_from([Design.star, Design.star, *Design]),
+    seeds=st.just([0, 1]) | st.just([0, 1]) | st.lists(st.integers(-1, 5), max_size=3),
+    primary=JUDGED | JUDGED | JUDGED | METRIC,
     columns=st.just(["params"]) | st.just(["d_ff"]) | st.lists(METRIC, max_size=2),
-    common=st.just([]) | LINES,
-    rows=st.dictionaries(st.text(VISIBLE, max_size=6), LINES, max_size=3),
+    common=st.just([]) | st.just([]) | LINES,
+    rows=GOOD_ROWS | GOOD_ROWS | st.dictionaries(st.text(VISIBLE, max_size=6), LINES, max_size=3),
 )
 SWEPT = st.sampled_from(["seed=0,1", "seed=range(0,2)", "ffn=relu,gelu", "ffn=relu,relu", "model.n_heads=2,4"])
 ASKED = st.lists(SWEPT | st.builds("{}={}".format, st.sampled_from(["seed", "ffn", "optim.lr"]), VALUES), max_size=2)
