@@ -10,7 +10,7 @@ import yaml
 from lecture04.config import registry
 from lecture04.config.registry import Family
 from lecture04.config.schema import PARTS
-from lecture04.nn.families import FFNS
+from lecture04.nn.ffn import FFNS
 
 CONF = Path(__file__).parents[2] / "conf"
 FAMILIES = tuple(PARTS)

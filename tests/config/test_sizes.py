@@ -11,7 +11,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from lecture04.config import FFN, Attention, GatedFFN, Model, registry
 from lecture04.config import sizes as counts
 from lecture04.config.resolve import architecture
-from lecture04.nn.families import FFNS
+from lecture04.nn.ffn import FFNS
 from lecture04.nn.init import build
 from lecture04.nn.model import LanguageModel
 

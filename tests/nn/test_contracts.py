@@ -1,4 +1,4 @@
-"""What every model must hold to (nn/contracts.py), over every registered part: a new registration is covered by itself."""
+"""What every model must hold to (nn/contracts.py), over every registered part: a new one is covered by itself."""
 
 import itertools
 

@@ -8,7 +8,7 @@ import torch
 
 from lecture04 import config
 from lecture04.config import registry
-from lecture04.nn.families import FFNS
+from lecture04.nn.ffn import FFNS
 
 
 def sigmoid(x):

@@ -1,6 +1,7 @@
 """The training loop on a corpus that it learns in a second."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -97,7 +98,8 @@ def test_the_loss_goes_down_to_near_the_true_distribution(trained, tiny_corpus):
     losses, val = list(trained.values("train/loss").values()), list(trained.values("val/nll").values())
     assert losses[-1] < 0.7 * losses[0]
     assert val[-1] < val[0]
-    assert trained.outcome.diverged is None
+    assert not trained.outcome.diverged
+    assert trained.outcome.why is None
     assert 0 < val[-1] - tiny_corpus.true_nll("val") < 0.3
 
 
@@ -178,8 +180,8 @@ def test_parameters_that_are_nan_are_a_divergence_that_stops_early(small_request
     with torch.no_grad():
         model.blocks[0].ffn.up.weight[0, 0] = math.nan
     run = Watched(asked, tiny_corpus, model)
-    assert run.outcome.diverged is not None
-    assert "nan" in run.outcome.diverged
+    assert run.outcome.diverged
+    assert "nan" in run.outcome.why
     assert run.outcome.steps == CHECK_EVERY
     assert math.isnan(run.rows[-1]["train/loss"])
 
@@ -188,22 +190,22 @@ def test_an_overflowing_learning_rate_is_a_divergence_that_stops_early(small_req
     run = Watched(
         small_request("optim.lr=1e30", "optim.clip=null", "optim.schedule=constant", "trainer.steps=100"), tiny_corpus
     )
-    assert run.outcome.diverged is not None
-    assert run.outcome.diverged.startswith("the loss is ")
+    assert run.outcome.diverged
+    assert run.outcome.why.startswith("the loss is ")
     assert run.outcome.steps < 100
 
 
 def test_a_large_learning_rate_is_a_divergence(small_request, tiny_corpus):
     """Layer norms keep even these losses finite, so it is the last validation that tells."""
     run = Watched(small_request("optim.lr=1e6", "optim.clip=null", "optim.schedule=constant"), tiny_corpus)
-    assert run.outcome.diverged is not None
-    assert run.outcome.diverged.startswith(("val/nll is ", "the loss is "))
+    assert run.outcome.diverged
+    assert run.outcome.why.startswith(("val/nll is ", "the loss is "))
 
 
 def test_a_model_that_learned_nothing_counts_as_diverged(small_request, tiny_corpus):
     run = Watched(small_request("optim.lr=1e-9"), tiny_corpus)
-    assert run.outcome.diverged is not None
-    assert run.outcome.diverged.startswith("val/nll is ")
+    assert run.outcome.diverged
+    assert run.outcome.why.startswith("val/nll is ")
     assert run.outcome.steps == 24
 
 
@@ -211,9 +213,19 @@ def test_the_margin_sets_where_divergence_ends(trained, cfg, tiny_corpus):
     val = trained.rows[-1]["val/nll"]
     gap = tiny_corpus.unigram_nll("val") - val
     assert gap > 0.25
-    assert loop._collapse(val, tiny_corpus, gap - 1e-6) is None
-    assert loop._collapse(val, tiny_corpus, gap + 1e-6) is not None
-    assert loop._collapse(math.nan, tiny_corpus, 0.0) is not None
+    for margin, diverged in ((gap - 1e-6, False), (gap + 1e-6, True)):
+        trainer = replace(cfg.run.trainer, diverged_margin=margin, steps=0)
+        asked = replace(cfg, run=replace(cfg.run, trainer=trainer))
+        assert Watched(asked, tiny_corpus, trained.model).outcome.diverged is diverged
+
+
+def test_a_validation_that_is_no_number_is_a_divergence(small_request, tiny_corpus):
+    asked = small_request("trainer.steps=0", "trainer.diverged_margin=-100")
+    model = build(asked.run)
+    assert not Watched(asked, tiny_corpus, model).outcome.diverged
+    with torch.no_grad():
+        model.embed.weight[0, 0] = math.nan
+    assert Watched(asked, tiny_corpus, model).outcome.diverged
 
 
 def test_a_longer_run_is_not_the_shorter_one_continued_but_starts_alike(small_request, tiny_corpus):
@@ -250,9 +262,9 @@ def test_how_often_is_logged_changes_no_parameter_and_no_outcome(small_request, 
             torch.equal(a.nan_to_num(), b.nan_to_num())
             for a, b in zip(*(r.model.parameters() for r in (run, runs[0])), strict=True)
         )
-        assert (run.outcome.diverged, run.outcome.steps) == (runs[0].outcome.diverged, runs[0].outcome.steps)
+        assert replace(run.outcome, seconds=0) == replace(runs[0].outcome, seconds=0)
         assert run.values("val/nll") == pytest.approx(runs[0].values("val/nll"), abs=0, rel=0, nan_ok=True)
-    assert (runs[0].outcome.diverged is None) == (lr == "1e-2")
+    assert runs[0].outcome.diverged == (lr == "1e30")
 
 
 def test_without_a_step_the_model_is_only_validated(small, small_request, tiny_corpus):
