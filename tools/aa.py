@@ -14,7 +14,7 @@ import numpy as np
 
 from lecture04.config import messages as errors
 from lecture04.config.messages import UserError
-from lecture04.records.record import write_whole
+from lecture04.files import write_whole
 from lecture04.report.results import collect
 from lecture04.stats import Identity, judge, judged_values
 

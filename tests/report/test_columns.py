@@ -31,7 +31,7 @@ from lecture04.report import columns
 
 declare(Metric("mine/loss", "my loss", ".3f", unit="bits", scale="log", noisy=True, about="what I measure"))
 
-columns.declare("first", "is first", lambda results, row: "yes" if row == results.rows[0] else "no")
+columns.column("first", "is first")(lambda results, row: "yes" if row == results.rows[0] else "no")
 '''
 
 
@@ -110,9 +110,9 @@ def test_the_names_that_a_sweep_may_give_are_both_kinds(outside):
 
 def test_names_are_taken_once(outside):
     with pytest.raises(ValueError, match="a metric has this name"):
-        columns.declare("possessive/accuracy", "x", lambda results, row: 1.0)
+        columns.column("possessive/accuracy", "x")(lambda results, row: 1.0)
     with pytest.raises(ValueError, match="declared already, by outside"):
-        columns.declare("spread", "x", lambda results, row: 1.0)
+        columns.column("spread", "x")(lambda results, row: 1.0)
     for name in ("test/nll", "test/nll@0-63", "possessive/n"):
         with pytest.raises(ValueError, match="declared already"):
             metrics.declare(Metric(name, "another", ".1f"))

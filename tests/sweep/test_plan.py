@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from lecture04 import stats
 from lecture04.cli import train as cli
-from lecture04.config import Design, Sweep
-from lecture04.config.messages import UserError
+from lecture04.config import Design, Table
+from lecture04.config.errors import UserError
+from lecture04.config.places import CONF
 from lecture04.records.record import Status
 from lecture04.report import columns
 from lecture04.report.manifest import Manifest
@@ -30,7 +31,7 @@ def plan_of(tmp_path):
 
         def at_home(row):
             with initialize_config_dir(str(CONF), version_base="1.3"):
-                return cli.settled(compose("config", overrides=[*row, f"paths.outputs={tmp_path}"]))
+                return cli.resolved(compose("config", overrides=[*row, f"paths.outputs={tmp_path}"]))
 
         return command.plan(sweep, overrides, is_group=GROUPS.__contains__, compose=at_home)
 
@@ -38,13 +39,13 @@ def plan_of(tmp_path):
 
 
 def star(rows, **settings):
-    return Sweep(**{"name": "mine", "design": Design.star, "seeds": [0, 1], "rows": rows, **settings})
+    return Table(**{"name": "mine", "design": Design.star, "seeds": [0, 1], "rows": rows, **settings})
 
 
 def test_jobs_go_seed_by_seed_so_that_a_killed_sweep_leaves_every_row_with_a_seed(plan_of):
     jobs = plan_of(star({"a": ["ffn=relu"], "b": ["ffn=swiglu"]})).jobs
     assert [(job.seed, job.row) for job in jobs] == [(0, "a"), (0, "b"), (1, "a"), (1, "b")]
-    assert all(job.cfg.seed == job.seed for job in jobs)
+    assert all(job.request.run.seed == job.seed for job in jobs)
     assert jobs[3].overrides == ("ffn=swiglu", "seed=1")
 
 
@@ -54,7 +55,7 @@ def test_seeds_typed_replace_those_of_the_file(plan_of):
 
 
 def test_a_plain_multirun_has_seed_zero_where_none_is_typed(plan_of):
-    assert plan_of(Sweep(), "ffn=relu,swiglu").seeds == (0,)
+    assert plan_of(Table(), "ffn=relu,swiglu").seeds == (0,)
 
 
 def test_every_rows_errors_come_at_once(plan_of):
@@ -86,7 +87,7 @@ def test_a_metric_that_nobody_measures_is_refused_with_the_nearest(plan_of, fiel
 
 def test_an_earlier_metrics_name_and_a_declared_column_may_be_asked_for(plan_of, monkeypatch):
     monkeypatch.setattr(columns, "DECLARED", {})
-    columns.declare("spread", "spread", lambda results, row: 0.0)
+    columns.column("spread", "spread")(lambda results, row: 0.0)
     p = plan_of(star({"a": []}, primary="possessive/accuracy", columns=["possessive/n", "spread", "test/nll@0-63"]))
     assert p.sweep.primary == "pronouns/accuracy"
     assert p.manifest("").columns == ("pronouns/n", "spread", "test/nll@0-63")
@@ -140,16 +141,16 @@ class Launcher:
 
 
 def finish(job):
-    job.record.start(job.cfg, "")
-    job.record.finish(Status.finished, job.cfg, "", metrics={})
+    job.record.start(job.request.run, job.request.evaluation, "")
+    job.record.finish(Status.finished, job.request.run, "", metrics={})
     job.record.write_evaluation(job.key, {"metrics": {"test/nll": 1.0}})
 
 
 def finish_at(job, nll):
     """As `finish`, with a test NLL of one's own and without a launcher."""
     job.record.folder.mkdir(parents=True, exist_ok=True)
-    job.record.start(job.cfg, "")
-    job.record.finish(Status.finished, job.cfg, "", metrics={})
+    job.record.start(job.request.run, job.request.evaluation, "")
+    job.record.finish(Status.finished, job.request.run, "", metrics={})
     job.record.write_evaluation(job.key, {"metrics": {"test/nll": nll, "test/ppl": math.exp(nll)}})
 
 
@@ -261,7 +262,7 @@ def test_what_a_dead_worker_left_is_launched_again(plan_of):
 
     def work(launch, n, job):
         if launch == 1 and n == 1:
-            job.record.start(job.cfg, "")
+            job.record.start(job.request.run, job.request.evaluation, "")
             raise RuntimeError("a worker was killed")
         finish(job)
 
@@ -279,7 +280,7 @@ def test_a_run_that_always_kills_its_worker_ends_as_failed(plan_of):
     def work(launch, n, job):
         if job.row == "b":
             starts[job.seed] += 1
-            job.record.start(job.cfg, "")
+            job.record.start(job.request.run, job.request.evaluation, "")
             raise RuntimeError("out of memory")
         finish(job)
 
@@ -306,7 +307,7 @@ def test_a_failed_run_is_not_launched_again_in_the_same_sweep_but_in_the_next(pl
 
     def work(launch, n, job):
         if job.row == "b":
-            job.record.finish(Status.failed, job.cfg, "", error="boom")
+            job.record.finish(Status.failed, job.request.run, "", error="boom")
         else:
             finish(job)
 
@@ -318,8 +319,10 @@ def test_a_failed_run_is_not_launched_again_in_the_same_sweep_but_in_the_next(pl
 
 def test_status_counts_a_result_only_with_its_evaluation(plan_of):
     (job,) = plan_of(star({"a": []}, seeds=[0])).jobs
-    job.record.start(job.cfg, "") if job.record.folder.exists() else job.record.folder.mkdir(parents=True)
-    job.record.finish(Status.finished, job.cfg, "", metrics={})
+    job.record.start(
+        job.request.run, job.request.evaluation, ""
+    ) if job.record.folder.exists() else job.record.folder.mkdir(parents=True)
+    job.record.finish(Status.finished, job.request.run, "", metrics={})
     assert plan.status_of(job) is Status.missing
     job.record.write_evaluation(job.key, {"error": "boom"})
     assert plan.status_of(job) is Status.failed
@@ -334,7 +337,9 @@ def test_what_a_run_starts_from_is_launched_before_it(plan_of):
     p = plan_of(star({"MQA": UPTRAINED}, common=["data.n_train=80"]))
     sources, own = p.waves
     assert [job.overrides for job in sources] == [("attention=mha", "data.n_train=80", f"seed={i}") for i in (0, 1)]
-    assert [(job.cfg.attention.name, job.cfg.seed, job.cfg.data.n_train) for job in sources] == [
+    assert [
+        (job.request.run.attention.name, job.request.run.seed, job.request.run.data.n_train) for job in sources
+    ] == [
         ("mha", 0, 80),
         ("mha", 1, 80),
     ]
@@ -365,7 +370,7 @@ def test_a_run_has_the_identity_of_its_source(plan_of):
 
 def test_uptraining_keeps_its_sources_d_ff(plan_of):
     (job, *_) = plan_of(star({"MQA": [*UPTRAINED, "init.source=['ffn=relu','ffn.d_ff=77']"]})).jobs
-    assert job.cfg.ffn.d_ff == 77
+    assert job.request.run.ffn.d_ff == 77
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
-from lecture04.config import Design, Sweep
-from lecture04.config.messages import UserError
+from lecture04.config import Design, Table
+from lecture04.config.errors import UserError
 from lecture04.sweep.rows import asked, file_rows, plain_rows, table_name, title
 
 GROUPS = {"ffn", "norm", "placement", "posenc", "recipe"}
@@ -19,7 +19,7 @@ def is_group(key):
 
 
 def rows_of(design, rows, *lines, common=(), slices=None):
-    sweep = Sweep(name="mine", design=design, rows=rows, common=list(common), slices=slices or {}, seeds=[0])
+    sweep = Table(name="mine", design=design, rows=rows, common=list(common), slices=slices or {}, seeds=[0])
     return {row.name: list(row.overrides) for row in file_rows(sweep, ask(*lines), is_group)}
 
 
@@ -104,7 +104,7 @@ def test_what_is_no_setting_of_one_run_cannot_stand_in_a_row(line):
 
 
 def test_a_table_keeps_its_folder_over_seeds_and_leaves_it_for_other_settings():
-    sweep = Sweep(name="mine", title="Mine", rows={"a": ["ffn=swiglu"]})
+    sweep = Table(name="mine", title="Mine", rows={"a": ["ffn=swiglu"]})
 
     def name(*lines):
         return table_name(sweep, ask(*lines), file_rows(sweep, ask(*lines), is_group))
@@ -130,7 +130,7 @@ def test_a_grid_has_every_row_in_every_slice_and_a_row_wins_over_its_slice():
 
 
 def test_a_grids_rows_know_their_slice():
-    sweep = Sweep(name="mine", design=Design.grid, rows={"a": [], "b": ["ffn=gelu"]}, slices=SLICES)
+    sweep = Table(name="mine", design=Design.grid, rows={"a": [], "b": ["ffn=gelu"]}, slices=SLICES)
     assert [row.slice for row in file_rows(sweep, ask(), is_group)] == ["slow", "slow", "fast", "fast"]
 
 

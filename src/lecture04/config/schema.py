@@ -10,7 +10,7 @@ Hydra composes one flat tree, `Settings`, in which sizes may be open. `resolve` 
 Nothing in these four is open: every size is a number. No torch here.
 """
 
-from dataclasses import dataclass, field, make_dataclass
+from dataclasses import dataclass, field, make_dataclass, replace
 from enum import Enum
 from typing import Any, ClassVar
 
@@ -31,6 +31,7 @@ from lecture04.config.parts import (
     Placement,
     PosEnc,
     Scaling,
+    Uptrain,
 )
 
 
@@ -101,6 +102,13 @@ class Run(Architecture):
     def facts(self) -> Facts:
         """What is known of the data before training."""
         return self.data.facts()
+
+    def with_seed(self, seed: int) -> "Run":
+        """The same run with another seed; what it starts from has it too."""
+        init = self.init
+        if isinstance(init, Uptrain) and isinstance(init.start, Run):
+            init = replace(init, start=init.start.with_seed(seed))
+        return replace(self, seed=seed, init=init)
 
     @property
     def steps_per_epoch(self) -> int:

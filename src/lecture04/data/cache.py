@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import logging
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from zipfile import BadZipFile
@@ -11,7 +9,7 @@ from zipfile import BadZipFile
 import numpy as np
 from filelock import FileLock
 
-log = logging.getLogger(__name__)
+from lecture04.files import rename_unreadable, whole
 
 Arrays = dict[str, np.ndarray]
 
@@ -45,22 +43,14 @@ def _read(path: Path) -> Arrays | None:
             return arrays
         problem = "its checksum does not match"
     except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
-        problem = f"it cannot be read ({error})"
-    aside = path.with_suffix(".damaged")
-    path.replace(aside)
-    log.warning("%s is damaged, %s: renamed to %s and made again", path, problem, aside.name)
+        problem = str(error)
+    rename_unreadable(path, problem)
     return None
 
 
 def _write(path: Path, arrays: Arrays) -> None:
-    # Renamed into place when it is whole: whoever reads without the lock sees the old file, the new one or none.
-    part = path.with_suffix(f".{os.getpid()}.tmp")
-    try:
-        with part.open("wb") as file:
-            np.savez(file, **arrays, sha256=np.array(_checksum(arrays)))  # pyright: ignore[reportArgumentType]
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    with whole(path) as part, part.open("wb") as file:
+        np.savez(file, **arrays, sha256=np.array(_checksum(arrays)))  # pyright: ignore[reportArgumentType]
 
 
 def _checksum(arrays: Arrays) -> str:

@@ -9,13 +9,13 @@ from pathlib import Path
 from lecture04.config import messages
 from lecture04.config.messages import UserError
 from lecture04.config.places import IS_CHECKOUT
+from lecture04.files import write_whole
 from lecture04.lecture import fresh, ledger
 from lecture04.lecture.claims import Claim, claims
 from lecture04.lecture.finding import Finding, Verdict
 from lecture04.lecture.items import ITEMS, Item, chosen
 from lecture04.lecture.notebook import Notebook, prose
 from lecture04.lecture.running import perform
-from lecture04.records.record import write_whole
 
 OUTPUTS = Path("outputs/lecture")
 PROGRAM = "lecture04 lecture"

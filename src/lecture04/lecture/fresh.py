@@ -22,9 +22,10 @@ from lecture04.config.code import statements
 from lecture04.config.errors import UserError
 from lecture04.config.places import CONF, ROOT
 from lecture04.config.registry import PACKAGE
+from lecture04.files import write_whole
 from lecture04.lecture.items import Item, Kind
 from lecture04.records.identity import digest, versions
-from lecture04.records.record import read_json, write_whole
+from lecture04.records.record import read_json
 from lecture04.report.manifest import Manifest
 from lecture04.sweep import command
 from lecture04.sweep.plan import Plan

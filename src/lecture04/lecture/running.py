@@ -13,9 +13,10 @@ from functools import partial
 from pathlib import Path
 
 from lecture04.config.places import ROOT
+from lecture04.files import write_whole
 from lecture04.lecture import fresh
 from lecture04.lecture.items import Item, Kind
-from lecture04.records.record import read_json, write_whole
+from lecture04.records.record import read_json
 
 POLL_SECONDS = 1.0
 

@@ -27,6 +27,7 @@ import yaml
 from filelock import FileLock, Timeout
 
 from lecture04.config import Evaluation, Reuse, Run, Session
+from lecture04.files import rename_unreadable, write_whole
 from lecture04.records.config_file import written
 from lecture04.records.identity import identity, recorded, run_name
 from lecture04.records.metrics import canonical
@@ -204,13 +205,13 @@ def read_json(path: Path, is_sound: Callable[[Any], bool] = lambda content: True
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    except ValueError:
-        content = None
+    except ValueError as e:
+        content, why = None, str(e)
+    else:
+        why = "it does not say what it should"
     if isinstance(content, dict) and is_sound(content):
         return content
-    aside = path.with_name(path.name + ".unreadable")
-    path.replace(aside)
-    log.warning("%s could not be read; it lies now at %s and does not count.", path, aside)
+    rename_unreadable(path, why)
     return None
 
 
@@ -222,13 +223,6 @@ def _is_summary(content: dict[str, Any]) -> bool:
 
 def _is_evaluation(content: dict[str, Any]) -> bool:
     return isinstance(content.get("metrics"), dict) or isinstance(content.get("error"), str)
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write by rename, so that nobody ever reads half a file."""
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
 
 
 def finite(value: Any) -> Any:

@@ -12,7 +12,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -140,7 +139,7 @@ def describe(request: Request) -> dict[str, Any]:
     """
     run, origin = request.run, request.session.origin
     assert isinstance(request.session.logger, WandB)
-    without_seed = replace(run, seed=0)
+    without_seed = run.with_seed(0)
     row = origin.row or run_name(without_seed).replace("-s0-", "-")
     # Two sweeps may both have a row "relu", at different sizes: the same name is not the same group.
     group = f"{_short(row)} {identity(without_seed).config[:6]}" if origin.row else _short(row)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 def write(folder: Path) -> str:
     """Write a table's files into its folder. Returns the terminal's text, which says where they are."""
-    from lecture04.records.record import write_whole
+    from lecture04.files import write_whole
     from lecture04.report.comparison import judge_all
     from lecture04.report.contrasts import contrasts
     from lecture04.report.latex import latex

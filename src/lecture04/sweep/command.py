@@ -10,7 +10,8 @@ from hydra.core.override_parser.types import Override
 
 from lecture04.config import Request, Table
 from lecture04.config.overrides import command_line
-from lecture04.records.record import read_json, write_whole
+from lecture04.files import write_whole
+from lecture04.records.record import read_json
 from lecture04.records.tracker import ModeProbe
 from lecture04.sweep import rows as rowing
 from lecture04.sweep.launch import Launcher, launch, missing

@@ -153,7 +153,7 @@ def make_plan(name: str, title: str, sweep: Table, rows: Sequence[Row], seeds: S
             errors.append(f"row {row.name!r}: {explain(e)}")
     first_of: dict[tuple[str, str], str] = {}
     for row, request in resolved.items():
-        alike = identity(replace(request.run, seed=0)).config, evaluation_key(request.run, request.evaluation)
+        alike = identity(request.run.with_seed(0)).config, evaluation_key(request.run, request.evaluation)
         same = first_of.setdefault(alike, row)
         if same != row:
             errors.append(f"rows {same!r} and {row!r}: their runs are the same, so there is nothing to compare.")
@@ -164,7 +164,7 @@ def make_plan(name: str, title: str, sweep: Table, rows: Sequence[Row], seeds: S
 
 
 def _job(row: Row, seed: int, request: Request) -> Job:
-    run = replace(request.run, seed=seed)
+    run = request.run.with_seed(seed)
     request = replace(request, run=run)
     key = evaluation_key(run, request.evaluation)
     return Job(row.name, seed, (*row.overrides, f"seed={seed}"), request, find(run, request.session), key)

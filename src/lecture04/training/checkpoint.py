@@ -1,24 +1,21 @@
 """A run's parameters on disk: safetensors, under the names of the parameters."""
 
-import logging
 from pathlib import Path
 
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from lecture04 import config
+from lecture04.files import rename_unreadable, whole
 from lecture04.nn.model import LanguageModel
-
-log = logging.getLogger(__name__)
 
 NAME = "checkpoint.safetensors"
 
 
 def save(model: LanguageModel, folder: Path) -> None:
     """Write the parameters whole, by rename."""
-    part = folder / f"{NAME}.part"
-    save_file(model.state_dict(), part)
-    part.replace(folder / NAME)
+    with whole(folder / NAME) as part:
+        save_file(model.state_dict(), part)
 
 
 def load_sound(c: config.Architecture, folder: Path) -> LanguageModel | None:
@@ -28,9 +25,7 @@ def load_sound(c: config.Architecture, folder: Path) -> LanguageModel | None:
     except FileNotFoundError:
         return None
     except SafetensorError as e:
-        aside = folder / f"{NAME}.unreadable"
-        (folder / NAME).replace(aside)
-        log.warning("%s could not be read (%s); it lies now at %s.", folder / NAME, e, aside)
+        rename_unreadable(folder / NAME, e)
         return None
 
 

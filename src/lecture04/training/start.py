@@ -81,7 +81,7 @@ def source_run(run: Run) -> Run | None:
     """The run that this one starts from, which has to be trained first; None where there is none."""
     if not isinstance(run.init, Uptrain) or not isinstance(run.init.start, Run):
         return None
-    return replace(run.init.start, seed=run.seed)
+    return run.init.start
 
 
 def source_lines(run: Run) -> list[str]:

@@ -65,8 +65,8 @@ def perform(request: Request, probe: Probe, folder: Path, command: str) -> str:
     """Run a probe; write table.csv, table.md and, if it has a plot, plot.png. Returns the text."""
     import torch
 
+    from lecture04.files import write_whole
     from lecture04.lecture.probes import text
-    from lecture04.records.record import write_whole
 
     torch.set_num_threads(request.run.trainer.threads)
     entry = registry.entry("probe", probe.name)

@@ -4,7 +4,7 @@ No torch is imported here, so that an error about a missing run comes without de
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from lecture04.config import Run, UserError
@@ -82,12 +82,12 @@ def of_config(run: Run, outputs: str) -> list[Finished]:
     found: dict[int, Record] = {}
     for record in _finished(Path(outputs) / "runs"):
         summary = record.summary()
-        ours = identity(replace(run, seed=summary["seed"]))
+        ours = identity(run.with_seed(summary["seed"]))
         kept = found.get(summary["seed"])
         if summary["config"] == ours.config and (kept is None or not kept.folder.name.endswith(str(ours))):
             found[summary["seed"]] = record
     return [
-        Finished("", seed, replace(run, seed=seed), record, record.summary()["command"])
+        Finished("", seed, run.with_seed(seed), record, record.summary()["command"])
         for seed, record in sorted(found.items())
     ]
 

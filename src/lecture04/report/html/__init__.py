@@ -10,7 +10,7 @@ PAGE, INDEX = "report.html", "index.html"
 
 def write(folder: Path) -> Path:
     """Write the page of the table in a folder, `report.html`. Returns the file."""
-    from lecture04.records.record import write_whole
+    from lecture04.files import write_whole
     from lecture04.report.html.page import page
     from lecture04.report.results import collect
 
@@ -20,7 +20,7 @@ def write(folder: Path) -> Path:
 
 def write_index(sweeps: Path) -> Path:
     """Write the index of all tables that have a page, `index.html` in the folder of the tables. Returns the file."""
-    from lecture04.records.record import write_whole
+    from lecture04.files import write_whole
     from lecture04.report.html.index import index
 
     write_whole(sweeps / INDEX, index(sweeps))
