@@ -68,7 +68,7 @@ def unknown_part(group: str) -> Case:
 
 
 DIVISORS = "Choices: 1, 2, 4, 8, 16, 32, 64."
-TOP_LEVEL = "Choices: ffn, norm, placement, attention, posenc, init, model, optim, data,"
+TOP_LEVEL = "Choices: ffn, norm, placement, attention, posenc, init, optim, data, layout, logger, model,"
 SINGLE = [
     *map(unknown_part, GROUPS),
     # Keys that are not there.
@@ -97,7 +97,7 @@ SINGLE = [
     typed("init=uptrain init.source=[ffn=gelu]", "init.source=[ffn=gelu]: write a list of overrides, each in quotes"),
     typed("init=uptrain \"init.source=['ffn=gelu']\"", "init.source: its ffn.name is gelu, this run's relu"),
     typed("data=garden_packed trainer.steps=0", "trainer.steps=0: must be at least 1"),
-    typed("eval.length=512", "eval.length=512: data=garden is tested on whole documents"),
+    typed("eval.length=512", "eval.length=512: layout=documents tests whole documents"),
     typed("seed=abc", "seed=abc: must be a whole number."),
     # Out of bounds.
     typed("optim.lr=-1", "optim.lr=-1.0: must be above 0."),
@@ -117,7 +117,7 @@ SINGLE = [
     typed("posenc=rope_half model.d_model=12", "model.n_heads=4: posenc=rope_half", "an even d_head", "is 3."),
     typed("posenc=rope posenc.width=3", "posenc.width=3: must be an even number of at most d_head=16"),
     typed("posenc=rope posenc.width=64", "posenc.width=64: must be an even number of at most d_head=16"),
-    typed("posenc=learned posenc.n_positions=8", "posenc.n_positions=8: ", "data=garden", "64"),
+    typed("posenc=learned posenc.n_positions=8", "posenc.n_positions=8: ", "64"),
     typed("attention.causal=false", "attention.causal=false: "),
     typed("posenc=t5 attention.causal=false", "attention.causal=false: posenc=t5", n_lines=2),
     typed("optim=sgd optim.momentum=0 optim.nesterov=true", "optim.nesterov=true: ", "optim.momentum"),

@@ -85,5 +85,8 @@ def schema_of(cls: type) -> type:
 
 
 def asked(cls: type, **values: object) -> Any:
-    """Options that are still open, as a YAML would give them."""
-    return schema_of(cls)(**values)
+    """Options that are still open, as a YAML would give them. What follows another setting there must be given here."""
+    made = schema_of(cls)(**values)
+    if linked := [f.name for f in fields(made) if str(getattr(made, f.name)).startswith("${")]:
+        raise TypeError(f"{cls.__name__}: {', '.join(linked)} must be given; only a whole config knows what it follows")
+    return made

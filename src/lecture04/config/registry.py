@@ -156,6 +156,7 @@ def load(parts: Iterable[str], folder: Path | None = None) -> None:
 def list_parts(parts: Iterable[str], folder: Path | None = None) -> list[str]:
     """As `load`, from the sources alone: enough to list parts, and nothing is imported. Returns the modules' names."""
     modules = list[str]()
+    importlib.invalidate_caches()  # a file may be newer than this process
     for part in parts:
         module, path = _locate(part, folder or Path.cwd())
         modules.append(module)

@@ -21,7 +21,13 @@ from lecture04.config.schema import (
     Session,
     Trainer,
 )
-from lecture04.config.validate import run_errors, setting_errors, source_errors, training_errors
+from lecture04.config.validate import (
+    run_errors,
+    setting_errors,
+    source_errors,
+    training_errors,
+    training_setting_errors,
+)
 
 MISMATCH_WARNING = 0.02
 """The share of parameters off the matched number from which on a table says so."""
@@ -137,8 +143,12 @@ def resolve(settings: Any, find_source: FindSource = from_nothing) -> Request:
 
 def resolve_for_training(settings: Any, find_source: FindSource = from_nothing) -> Request:
     """As `resolve`, for a run that can be trained. Raises UserError with every error."""
-    request = resolve(settings, find_source)
-    if bad := [*training_errors(request), *source_errors(request.run)]:
+    early = training_setting_errors(settings)
+    try:
+        request = resolve(settings, find_source)
+    except UserError as e:
+        raise UserError("\n".join([str(e), *early])) from e
+    if bad := [*early, *training_errors(request), *source_errors(request.run)]:
         raise UserError("\n".join(bad))
     return request
 

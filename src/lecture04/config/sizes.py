@@ -1,6 +1,6 @@
 """Parameters, FLOPs and KV numbers of a model, summed over its parts' own formulas; no torch where they give them."""
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from lecture04.config.parts import FFN
 from lecture04.config.parts.ffn import linear
@@ -12,9 +12,19 @@ class Counted(Protocol):
     """A model that can be built without memory."""
 
     @staticmethod
-    def counted(c: Architecture) -> dict[str, int]:
-        """{family: parameters over the whole model}, of a model that is really built, on torch's meta device."""
+    def counted(c: Architecture) -> "Counts":
+        """What a model has that is really built, on torch's meta device."""
         ...
+
+
+class Counts(NamedTuple):
+    """What was counted of a built model: parameters over the whole of it and weights of the matrices of one layer, by
+    family, and the numbers that one layer's KV cache keeps for a token.
+    """
+
+    params: dict[str, int]
+    weights: dict[str, int]
+    kv_numbers: int
 
 
 MODELS: Family[Counted] = Family("architecture")
@@ -24,6 +34,11 @@ def is_declared(family: str, name: str) -> bool:
     """Whether a part names options of its own, which then count it; our own all do."""
     known = entry(family, name)
     return known.ours or bool(known.options)
+
+
+def built(c: Architecture) -> Counts:
+    """What is counted of the model, built without memory. Imports torch."""
+    return MODELS.lookup("causal").counted(c)
 
 
 def _declared(c: Architecture) -> dict[str, int]:
@@ -42,7 +57,7 @@ def params_by_part(c: Architecture) -> dict[str, int]:
     """Parameters of each family over the whole model; it is built and counted where a part declares no count."""
     embed = c.vocab_size * c.model.d_model
     undeclared = any(not is_declared(family, getattr(c, family).name) for family in ARCHITECTURE)
-    found = MODELS.lookup("causal").counted(c) if undeclared else _declared(c)
+    found = built(c).params if undeclared else _declared(c)
     return {"embed": embed, **found, "head": 0 if c.model.tied else embed}
 
 
@@ -77,10 +92,17 @@ def flops_per_token(c: Architecture, n_ctx: int | None = None) -> int:
     Matrix products only, a multiply and an add counted as two, and the attention's products over all n_ctx keys: what a
     dense kernel does, mask or not. A training step costs about three times as much.
     """
-    layer = c.attention.flops(c, c.n_ctx if n_ctx is None else n_ctx) + c.posenc.flops(c) + c.ffn.flops(c)
+    n_ctx = c.n_ctx if n_ctx is None else n_ctx
+    if is_declared("attention", c.attention.name):
+        attention = c.attention.flops(c, n_ctx)
+    else:  # its weights, and the usual products with keys and values
+        attention = built(c).weights["attention"] + 2 * n_ctx * c.model.d_model
+    ffn = c.ffn.flops(c) if is_declared("ffn", c.ffn.name) else built(c).weights["ffn"]
+    layer = attention + c.posenc.flops(c) + ffn
     return 2 * (c.model.n_layers * layer + c.model.d_model * c.vocab_size)
 
 
 def kv_per_token(c: Architecture) -> int:
     """Numbers that the KV cache keeps for each token."""
-    return c.model.n_layers * c.attention.kv_numbers(c)
+    own = c.attention.kv_numbers(c) if is_declared("attention", c.attention.name) else built(c).kv_numbers
+    return c.model.n_layers * own

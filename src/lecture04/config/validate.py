@@ -90,15 +90,19 @@ def run_errors(run: Run) -> list[str]:
     return [*architecture_errors(run), *run.init.errors(), *run.optim.errors()]
 
 
-def training_errors(request: Request) -> list[str]:
-    """What is sound as a model but cannot be trained, on these data or at all."""
-    run, errors = request.run, list[str]()
-    if not run.attention.causal:
+def training_setting_errors(settings: Any) -> list[str]:
+    """What is sound as a model but can never be trained, by single settings."""
+    errors = list[str]()
+    if not settings.attention.causal:
         errors.append("attention.causal=false: a model that sees what it predicts learns nothing; for probes only.")
-    errors += run.data.errors(run.layout)
-    if run.trainer.steps == 0 and not isinstance(run.init, Uptrain):
+    if settings.trainer.steps == 0 and not hasattr(settings.init, "source"):
         errors.append("trainer.steps=0: must be at least 1; init=uptrain alone can be evaluated as it is.")
-    return errors + _test_errors(request)
+    return errors
+
+
+def training_errors(request: Request) -> list[str]:
+    """What is sound as a model but cannot be trained on these data, or tested as it is asked."""
+    return request.run.data.errors(request.run.layout) + _test_errors(request)
 
 
 def _test_errors(request: Request) -> list[str]:

@@ -234,8 +234,10 @@ def names_are_roles(run: Run) -> None:
 def the_declared_count_is_the_models(run: Run) -> None:
     """What the options say of their parameters is what is built."""
     said, built = sizes.params_by_part(run), LanguageModel.counted(run)
-    for family, n in built.items():
+    for family, n in built.params.items():
         assert said[family] == n, f"{family}: its options count {said[family]:,} parameters, the model has {n:,}"
+    kept, n = sizes.kv_per_token(run), run.model.n_layers * built.kv_numbers
+    assert kept == n, f"attention: its options count {kept:,} KV numbers a token, the cache keeps {n:,}"
 
 
 @contract

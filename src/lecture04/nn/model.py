@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from lecture04 import config
 from lecture04.config.registry import register
+from lecture04.config.sizes import Counts
 from lecture04.nn.attention import ATTENTIONS, AttentionContext
 from lecture04.nn.block import PLACEMENTS, Block
 from lecture04.nn.ffn import FFNS
@@ -40,15 +41,20 @@ class LanguageModel(nn.Module):
     """A causal Transformer of the parts that an architecture names. Initial values come from nn/init.py."""
 
     @staticmethod
-    def counted(c: config.Architecture) -> dict[str, int]:
-        """{family: parameters over the whole model}, of the model built on torch's meta device, without memory."""
+    def counted(c: config.Architecture) -> Counts:
+        """What the model has, built on torch's meta device, without memory."""
         with torch.device("meta"):
             model = LanguageModel(c)
-        found: dict[str, int] = {"attention": 0, "ffn": 0, "norm": 0, "posenc": 0}
+        params: dict[str, int] = {"attention": 0, "ffn": 0, "norm": 0, "posenc": 0}
+        weights = dict(params)
         for name, parameter in model.named_parameters():
             if not name.startswith(("embed.", "head.")):
-                found[family_of(name)] += parameter.numel()
-        return found
+                params[family_of(name)] += parameter.numel()
+            if name.startswith("blocks.0.") and parameter.ndim > 1:
+                weights[family_of(name)] += parameter.numel()
+        cache = cast(Block, model.blocks[0]).attention.empty_cache(1)
+        kv_numbers = sum(t.shape[1] * t.shape[3] for t in (cache.k, cache.v))
+        return Counts(params, weights, kv_numbers)
 
     def __init__(self, c: config.Architecture) -> None:
         super().__init__()
