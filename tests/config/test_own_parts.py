@@ -1,5 +1,6 @@
 """Parts from a file of one's own: counted without formulas, found by file, and refused with a sentence."""
 
+import importlib
 import sys
 from dataclasses import replace
 
@@ -65,6 +66,7 @@ class ThriftyFFN(PlainFFN):
 @pytest.fixture
 def load(monkeypatch, tmp_path):
     """`load("name", text)`: a file of one's own, known until the end of the test."""
+    importlib.import_module("lecture04.nn.model")  # or it would register into the copy that is thrown away
     for name in ("_outside", "_registered", "_options"):
         monkeypatch.setattr(registry, name, dict(getattr(registry, name)))
     monkeypatch.setattr(sys, "path", [*sys.path])
@@ -95,6 +97,8 @@ def test_a_part_without_options_is_built_and_counted(load, settings, family, mat
     assert sizes.ffn_params(counted.run) == sizes.ffn_params(declared.run)
     assert counted.run.ffn.d_ff == declared.run.ffn.d_ff
     assert counted.mismatch == declared.mismatch
+    assert sizes.flops_per_token(counted.run) == sizes.flops_per_token(declared.run)
+    assert sizes.kv_per_token(counted.run) == sizes.kv_per_token(declared.run)
 
 
 def test_nothing_of_a_part_without_options_is_executed_before_it_is_built(load):
