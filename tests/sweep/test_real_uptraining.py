@@ -36,8 +36,8 @@ def test_a_run_records_what_it_started_from(uptrained):
     folder, _ = uptrained
     (run,) = runs(folder, "-gqa-")
     recorded = yaml.safe_load((run / "config.yaml").read_text())["init"]
-    assert recorded["run"]["attention"]["name"] == "mha"
-    assert recorded["run"]["seed"] == 4
+    assert recorded["start"]["attention"]["name"] == "mha"
+    assert recorded["start"]["seed"] == 4
     assert json.loads((runs(folder, "-mha-")[0] / "summary.json").read_text())["status"] == "finished"
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from lecture04.records.tracker import PATIENCE
-from lecture04.report import to_wandb
+from lecture04.report import wandb as to_wandb
 
 ROOT = Path(__file__).parents[2]
 KEY = "0123456789abcdef" * 2 + "89abcdef"
