@@ -156,17 +156,15 @@ class Session:
     parts: tuple[str, ...] = ()
 
 
-# What a table shows beside its primary metric, unless its file says otherwise.
-COLUMNS = ("test/ppl", "pronouns/accuracy", "params", "d_ff", "kv_per_token", "train/nll")
-
-
-def _columns() -> list[str]:
-    return list(COLUMNS)
+# What a table shows unless its file says otherwise: these, and between them what its source of data measures.
+COLUMNS = (("test/ppl",), ("params", "d_ff", "kv_per_token", "train/nll"))
 
 
 @dataclass
 class Table:
     """One comparison table: rows are lists of ordinary overrides, in order; `common` holds those of every row.
+
+    `columns` are metrics and declared columns; where there are none, `COLUMNS` and what the source of data measures.
 
     In a grid every row stands in each of the `slices`, which are lists of overrides too.
 
@@ -180,7 +178,7 @@ class Table:
     design: Design = Design.star
     seeds: list[int] = field(default_factory=lambda: list[int]())
     primary: str = "test/nll"
-    columns: list[str] = field(default_factory=_columns)
+    columns: list[str] = field(default_factory=lambda: list[str]())
     common: list[str] = field(default_factory=lambda: list[str]())
     rows: dict[str, list[str]] = field(default_factory=lambda: dict[str, list[str]]())
     slices: dict[str, list[str]] = field(default_factory=lambda: dict[str, list[str]]())

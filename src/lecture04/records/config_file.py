@@ -11,7 +11,7 @@ import yaml
 from lecture04.config import Architecture, Evaluation, Run, Uptrain, UserError
 from lecture04.config.errors import nearest
 from lecture04.config.fields import hints
-from lecture04.config.registry import entry, load, names, options_of, outside
+from lecture04.config.registry import entry, load, names, options_of
 from lecture04.config.schema import PARTS
 from lecture04.records.identity import chosen_parts, plain
 
@@ -23,8 +23,14 @@ class _UnfitError(Exception):
 def written(run: Run, evaluation: Evaluation) -> dict[str, Any]:
     """What config.yaml holds: the run, how it was evaluated first, and the files of its parts from outside."""
     files = {entry(family, name).file for family, name in chosen_parts(run) if not entry(family, name).ours}
-    own = {"parts": sorted(map(str, files))} if files else {}
+    own = {"parts": sorted(map(_from_here, files))} if files else {}
     return plain(run) | {"eval": plain(evaluation)} | own
+
+
+def _from_here(file: Path) -> str:
+    """A path from the folder that the command was typed in, where the file lies below it."""
+    here = Path.cwd()
+    return str(file.relative_to(here) if file.is_relative_to(here) else file)
 
 
 def read_run(folder: Path) -> Run:
@@ -43,8 +49,9 @@ def read_config(folder: Path) -> tuple[Run, Evaluation]:
     """
     path, content = Path(folder) / "config.yaml", read_plain(folder)
     try:
-        known = set(map(str, outside().values()))
-        load([part for part in content.pop("parts", []) if part not in known])
+        parts, chosen = content.pop("parts", []), content.items()
+        if any(isinstance(part, dict) and part.get("name") not in names(f) for f, part in chosen if f in PARTS):
+            load(parts)
         if "eval" not in content:
             raise _UnfitError("eval: the setting is missing.")
         evaluation = _settings(Evaluation, content.pop("eval"), "eval")

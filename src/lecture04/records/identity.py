@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from importlib.metadata import version
+from inspect import getfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ from lecture04.config.code import Code, code
 from lecture04.config.code import Root as Start
 from lecture04.config.registry import PACKAGE, entry, outside
 from lecture04.config.schema import PARTS
+from lecture04.records.metrics import MEASURES
 
 # Where a run begins; its parts and the classes of its settings are added.
 RUN = (
@@ -111,7 +113,8 @@ def begins(run: Run) -> tuple[list[Start], tuple[str, ...]]:
 
 def evaluation_code(run: Run, evaluation: Evaluation) -> Code:
     """The code that an evaluation of a run executes: what its source of data measures comes with the source."""
-    roots = [*EVALUATION, _part("data", run.data.name), *_classes(evaluation)]
+    outside_measures = [(Path(getfile(made)), made.__qualname__) for made in MEASURES.values()]
+    roots = [*EVALUATION, _part("data", run.data.name), *_classes(evaluation), *outside_measures]
     return code(PACKAGE, roots, own_folders(), ("lecture04.records", HASHING), measures=True)
 
 

@@ -12,6 +12,7 @@ from lecture04.config import Design, Request, Run, Session, Table
 from lecture04.config import sizes as counts
 from lecture04.config.messages import UserError, explain, nearest
 from lecture04.config.overrides import source_line
+from lecture04.config.schema import COLUMNS
 from lecture04.config.validate import bound_errors
 from lecture04.records.identity import evaluation_key, identity
 from lecture04.records.metrics import METRICS, canonical
@@ -160,6 +161,9 @@ def make_plan(name: str, title: str, sweep: Table, rows: Sequence[Row], seeds: S
     if errors:
         raise UserError("\n".join(errors))
     jobs = [_job(row, seed, resolved[row.name]) for seed in seeds for row in rows]
+    if not sweep.columns:
+        of_sources = dict.fromkeys(name for request in resolved.values() for name in request.run.data.columns)
+        sweep = replace(sweep, columns=[*COLUMNS[0], *of_sources, *COLUMNS[1]])
     return Plan(name, title, sweep, tuple(rows), tuple(seeds), tuple(jobs), jobs[0].request.session)
 
 

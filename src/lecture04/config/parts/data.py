@@ -24,7 +24,12 @@ class Facts(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Data(Options):
-    """A source of documents. One of your own gives `facts`, and errors where its options do not go together."""
+    """A source of documents. One of your own gives `facts`, and errors where its options do not go together.
+
+    `columns` are the metrics of its own that its tables show.
+    """
+
+    columns: ClassVar[tuple[str, ...]] = ()
 
     name: str
 
@@ -49,6 +54,7 @@ class Garden(Data):
     MAX_LEN: ClassVar[int] = 64
     MEAN_LEN: ClassVar[float] = 24.87
     """Tokens that are predicted in a training document, on average."""
+    columns: ClassVar[tuple[str, ...]] = ("pronouns/accuracy",)
 
     vocab_size: int = bounded(VOCAB_SIZE, at_least=1)
     max_len: int = bounded(MAX_LEN, at_least=1)
