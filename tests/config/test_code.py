@@ -425,3 +425,46 @@ def test_a_sweep_parses_each_file_once(written, monkeypatch):
     found = {code(package, [("lecture04.nn.ffn", name)]).digest for name in ("ReLU", "ReLU2", "GELU") for _ in range(9)}
     assert len(found) == 3
     assert len(parsed) == 3, "the package's __init__, its registry and ffn.py"
+
+
+OUTSIDE = """
+from lecture04 import column, measure, register
+
+@register("ffn", "mine")
+class Mine:
+    gain = 1
+
+@register("ffn", "other")
+class Other:
+    gain = 1
+
+@measure("test/mine")
+class Measured:
+    gain = 1
+
+@column("mine", "mine")
+def shown(results, row):
+    return 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ('"mine")\nclass Mine:\n    gain = 1', '"mine")\nclass Mine:\n    gain = 2', False),
+        ('"other")\nclass Other:\n    gain = 1', '"other")\nclass Other:\n    gain = 2', True),
+        ("class Measured:\n    gain = 1", "class Measured:\n    gain = 2", True),
+        ("return 1", "return 2", True),
+    ],
+    ids=["the part", "another part", "a metric", "a column"],
+)
+def test_what_a_file_from_outside_declares_counts_for_those_who_use_it(tmp_path, old, new, same):
+    """A part, a metric and a column in one file: the package's own decorators, as an outside file imports them."""
+    file = tmp_path / "mine.py"
+
+    def hashed(text):
+        file.write_text(text)
+        return code_of(Sources(PACKAGE, (tmp_path,)), [(file, "Mine")])
+
+    assert old in OUTSIDE
+    assert (hashed(OUTSIDE) == hashed(OUTSIDE.replace(old, new))) is same

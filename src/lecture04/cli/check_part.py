@@ -45,20 +45,19 @@ def run(arguments: Sequence[str]) -> None:
     if {"-h", "--help"} & set(arguments) or not arguments:
         print(USAGE.format(families=", ".join(ARCHITECTURE)), end="")
         return
-    family, _, name = arguments[0].partition("=")
-    if family not in ARCHITECTURE or not name:
-        raise UserError(f"{arguments[0]}: write FAMILY=NAME, with one of {', '.join(ARCHITECTURE)}.")
-    if failed := check(arguments):
-        sys.exit(f"{arguments[0]}: {failed} checks failed.")
-    print(f"{arguments[0]}: every check passed.")
+    chosen = [line for line in arguments if line.partition("=")[0] in ARCHITECTURE]
+    if not chosen:
+        raise UserError(f"No part is named; write FAMILY=NAME, with one of {', '.join(ARCHITECTURE)}.")
+    if failed := check(chosen[0].partition("=")[0], arguments):
+        sys.exit(f"{chosen[0]}: {failed} checks failed.")
+    print(f"{chosen[0]}: every check passed.")
 
 
-def check(arguments: Sequence[str]) -> int:
-    """Run every check on the part in each company, print what came of it, and return how many failed."""
+def check(family: str, arguments: Sequence[str]) -> int:
+    """Run every check on the part of this family in each company, print what came of it; how many failed."""
     from lecture04.cli.train import model_of
     from lecture04.nn.contracts import CHECKS
 
-    family = arguments[0].partition("=")[0]
     models: dict[str, Request] = {}
     for company in COMPANY:
         if any(line.startswith(f"{family}=") for line in company):
@@ -80,6 +79,9 @@ def check(arguments: Sequence[str]) -> int:
                 wrong[label] = " ".join(str(e).split()) or type(e).__name__
         failed += bool(wrong)
         print(f"  {'FAILED' if wrong else 'passed'}  {name.replace('_', ' ')}")
-        for label, why in wrong.items():
-            print(f"          {label}: {why}")
+        for why in dict.fromkeys(wrong.values()):
+            where = [label for label, one_why in wrong.items() if one_why == why]
+            print(
+                f"          {why}\n              with {'; '.join(where) if len(where) < len(models) else 'all that was tried'}"
+            )
     return failed

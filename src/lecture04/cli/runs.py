@@ -15,18 +15,23 @@ from lecture04.records.record import Status
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     p = argparse.ArgumentParser(prog="lecture04 runs", description=__doc__)
-    p.add_argument("--outputs", type=Path, default=Path("outputs"), help="where results lie (default: outputs)")
+    where = argparse.ArgumentParser(add_help=False)
+    where.add_argument("--outputs", type=Path, default=Path("outputs"), help="where results lie (default: outputs)")
     commands = p.add_subparsers(dest="command", required=True, metavar="{list,show,explain,prune}")
-    list_ = commands.add_parser("list", help="every run: status, seed, test NLL, and the tables that show it")
+    list_ = commands.add_parser(
+        "list", parents=[where], help="every run: its status, its test NLL, the tables that show it"
+    )
     list_.add_argument("words", nargs="*", help="only runs with all of these in their names")
-    show = commands.add_parser("show", help="what one run is and what it reached")
+    show = commands.add_parser("show", parents=[where], help="what one run is and what it reached")
     show.add_argument("run", help="its folder, its name, or a part of its name")
-    why = commands.add_parser("explain", help="why two runs are not the same one")
-    why.add_argument("a", metavar="A")
-    why.add_argument("b", metavar="B")
-    prune = commands.add_parser("prune", help="take away runs that no table shows and that never became a result")
-    prune.add_argument("--all-unused", action="store_true", help="results too, as long as no table shows them")
-    prune.add_argument("--yes", action="store_true", help="do it; without it is only said what would go")
+    why = commands.add_parser("explain", parents=[where], help="why two runs are not the same one")
+    for name in ("a", "b"):
+        why.add_argument(name, metavar=name.upper(), help="a run's folder, its name, or a part of its name")
+    prune = commands.add_parser(
+        "prune", parents=[where], help="delete runs without a result that no table shows"
+    )
+    prune.add_argument("--all-unused", action="store_true", help="results too, where no table shows them")
+    prune.add_argument("--yes", action="store_true", help="delete them; without it they are only listed")
     return p
 
 
@@ -76,17 +81,17 @@ def explain_runs(outputs: Path, a: str, b: str) -> str:
 
 
 def prune_runs(outputs: Path, *, all_unused: bool, yes: bool) -> str:
-    """What was taken away, or would be."""
+    """What was deleted, or would be."""
     found = store.prunable(store.store(outputs), all_unused=all_unused)
     if not found:
-        return f"nothing to take away in {outputs / 'runs'}"
+        return f"nothing to delete in {outputs / 'runs'}"
     size = sum(kept.n_bytes for kept in found) / 1e6
     if not yes:
         names = [f"  {kept.record.status().value:9s} {kept.name}" for kept in found]
-        return "\n".join([*names, f"{len(found)} runs, {size:.1f} MB, would go; --yes takes them away"])
+        return "\n".join([*names, f"{len(found)} runs, {size:.1f} MB, would be deleted; --yes deletes them"])
     gone = [kept for kept in found if store.remove(kept)]
     busy = f"; {len(found) - len(gone)} are being worked on and stay" if len(gone) < len(found) else ""
-    return f"{len(gone)} runs, {size:.1f} MB, are gone{busy}"
+    return f"{len(gone)} runs, {size:.1f} MB, were deleted{busy}"
 
 
 def main(args: argparse.Namespace) -> None:

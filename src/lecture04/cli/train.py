@@ -36,6 +36,8 @@ def settings_of(cfg: DictConfig) -> Any:
     OmegaConf.set_readonly(ours, False)
     with open_dict(ours):
         ours.pop("hydra", None)
+    if missing := sorted(OmegaConf.missing_keys(ours)):
+        raise UserError("\n".join(f"{key}: has no value; write {key}=VALUE." for key in missing))
     return OmegaConf.to_object(ours)
 
 
@@ -109,12 +111,22 @@ def register_schemas() -> None:
 register()
 
 
+def _completed_line() -> list[str]:
+    """The words before TAB; Hydra gets them without --config-dir, which it does not understand there."""
+    words = os.environ.get("COMP_LINE", "").split()
+    if "--config-dir" in words[:-1]:
+        i = words.index("--config-dir")
+        line = os.environ["COMP_LINE"].replace(f"--config-dir {words[i + 1]}", "")
+        os.environ["COMP_LINE"] = line
+    return words
+
+
 def bring_in(arguments: list[str]) -> list[str]:
     """Make known what a command line, or the project that it is typed in, brings from outside.
 
     Returns the arguments with what has to be added for Hydra. Raises UserError.
     """
-    found = project.outside([*arguments, *os.environ.get("COMP_LINE", "").split()], Path.cwd())
+    found = project.outside([*arguments, *_completed_line()], Path.cwd())
     registry.load(found.parts)
     register_schemas()
     for folder in found.conf:
@@ -124,7 +136,8 @@ def bring_in(arguments: list[str]) -> list[str]:
             overrides.CONF_FOLDERS.append(folder)
     for folder in found.sweeps:
         sweep_files.store(folder)
-    return [*arguments, *found.typed]
+    completing = "COMP_LINE" in os.environ and found.conf and "--config-dir" not in (*arguments, *found.typed)
+    return [*arguments, *found.typed, *(["--config-dir", str(found.conf[0])] if completing else [])]
 
 
 @contextmanager

@@ -73,13 +73,17 @@ class Effects:
                 return False
 
     def _decorator_acts(self, module: Module, decorator: ast.expr) -> bool:
-        """Whether a decorator is one of ours, which may do anything; `register` only adds what somebody chooses."""
+        """Whether a decorator may do anything; `register` only adds what somebody chooses, and so does what declares
+        a metric or a column.
+        """
         call = decorator.func if isinstance(decorator, ast.Call) else decorator
-        registers = all(
-            isinstance(t, Definition) and t.name == "register" and t.file.is_relative_to(self.modules.package)
-            for t in self._of_expression(module, call)
-        )
-        return not registers
+        return not all(self._only_adds(target) for target in self._of_expression(module, call))
+
+    def _only_adds(self, target: Target) -> bool:
+        # A package's own __getattr__ stands between `from lecture04 import register` and the registry.
+        registers = isinstance(target, Definition) and target.name in ("register", "__getattr__")
+        ours = isinstance(target, Definition) and target.file.is_relative_to(self.modules.package)
+        return (registers and ours) or self._is_beside(target)
 
     def _of_expression(self, module: Module, node: ast.expr) -> list[Target]:
         uses, _ = uses_of(ast.Expr(node))

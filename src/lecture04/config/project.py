@@ -3,7 +3,7 @@
 Three ways, which add up:
 
     parts=[mine.py] --config-dir DIR   typed
-    parts: [mine.py]                   at the top of a YAML in DIR
+    parts: [mine.py]                   in a YAML of DIR that is for all settings (# @package _global_: a recipe, say)
     lecture04.yaml                     in the folder that the command is typed in, with `parts:`; conf/ and sweeps/
                                        beside it are this project's own
 """

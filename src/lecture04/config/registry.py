@@ -83,7 +83,11 @@ def registrations(node: ast.stmt) -> list[Registration]:
             and isinstance(d.func, ast.Name | ast.Attribute)
             and _last_name(d.func) == "register"
         ):
-            family, name = (ast.literal_eval(a) for a in d.args)
+            if [type(getattr(a, "value", None)) for a in d.args] != [str, str]:
+                raise SyntaxError(
+                    'write the family and the name as texts: @register("ffn", "mine")', ("", d.lineno, 0, "")
+                )
+            family, name = (str(ast.literal_eval(a)) for a in d.args)
             keywords = {k.arg: k.value for k in d.keywords}
             options = _last_name(keywords["options"]) if "options" in keywords else ""
             about = ast.literal_eval(keywords["about"]) if "about" in keywords else ""
@@ -149,7 +153,7 @@ def load(parts: Iterable[str], folder: Path | None = None) -> None:
         text = _outside[module].read_text(encoding="utf-8")
         own = [entry for entry in entries().values() if entry.module == module]
         if re.search(r"\b(measure|declare|column)\(", text) or not own or any(entry.options for entry in own):
-            with _said_of(part, module):
+            with _said_of(part):
                 importlib.import_module(module)
 
 
@@ -161,21 +165,34 @@ def list_parts(parts: Iterable[str], folder: Path | None = None) -> list[str]:
         module, path = _locate(part, folder or Path.cwd())
         modules.append(module)
         if _outside.get(module) != path:
-            with _said_of(part, module):
-                _outside[module] = path
-                entries()
+            _outside[module] = path
+            try:
+                with _said_of(part):
+                    _check_families(module)
+            except UserError:
+                del _outside[module]
+                raise
     return modules
 
 
+def _check_families(module: str) -> None:
+    """Raise ValueError where a part from outside is of a family that there is not."""
+    known = {family for family, _ in _ours()}
+    for family, name in (key for key, entry in entries().items() if entry.module == module):
+        if family not in known:
+            raise ValueError(f"{family}={name}: there is no such family." + nearest(family, sorted(known)))
+
+
 @contextmanager
-def _said_of(part: str, module: str) -> Iterator[None]:
-    """What is wrong with a part from outside, in one sentence; it is then not known."""
+def _said_of(part: str) -> Iterator[None]:
+    """What is wrong with a part from outside, in one sentence."""
     try:
         yield
+    except UserError:
+        raise
     except Exception as e:
-        _outside.pop(module, None)
         what = f"line {e.lineno}: {e.msg}" if isinstance(e, SyntaxError) else str(e) or type(e).__name__
-        raise UserError(f"parts={part}: {what.rstrip('.')}.") from e
+        raise UserError(f"parts={part}: {' '.join(what.split()).rstrip('.')}.") from e
 
 
 def _locate(part: str, folder: Path) -> tuple[str, Path]:
@@ -231,9 +248,18 @@ def options_of(family: str, name: str, base: type) -> type:
     if not wanted.options:
         return base
     if wanted.ours:  # without the part's own module, which imports torch
-        return getattr(importlib.import_module("lecture04.config.parts"), wanted.options)
+        return _our_options(wanted)
     importlib.import_module(wanted.module)
     return _options[family, name]
+
+
+def _our_options(wanted: Entry) -> type:
+    """The options class of a part of ours, from the files of config/parts/."""
+    for path in sorted((PACKAGE / "config" / "parts").glob("*.py")):
+        found = getattr(importlib.import_module(f"lecture04.config.parts.{path.stem}"), wanted.options, None)
+        if found is not None:
+            return found
+    raise ValueError(f"{wanted.file}: options={wanted.options}: there is no such class in config/parts/.")
 
 
 class Family(Generic[T]):
@@ -248,5 +274,10 @@ class Family(Generic[T]):
 
     def lookup(self, name: str) -> T:
         """The class or function itself; imports the module that holds it. Raises ValueError naming the choices."""
-        importlib.import_module(entry(self.name, name).module)
+        wanted = entry(self.name, name)
+        if wanted.ours:
+            importlib.import_module(wanted.module)
+        else:
+            with _said_of(str(wanted.file)):
+                importlib.import_module(wanted.module)
         return _registered[self.name, name]

@@ -154,11 +154,13 @@ def resolve_for_training(settings: Any, find_source: FindSource = from_nothing) 
 
 
 def _run(settings: Any, source: Source | None) -> Run:
-    data = part("data", settings.data, None)
     try:
+        data = part("data", settings.data, None)
         facts = data.facts()
+    except OSError as e:
+        raise UserError(f"data={settings.data.name}: {e.filename}: {e.strerror}.") from e
     except ValueError as e:
-        raise UserError(str(e)) from e
+        raise UserError(f"data={settings.data.name}: {e}") from e
     layout = part("layout", settings.layout, SimpleNamespace(facts=facts))
     start = {"start": source.start, "digest": source.digest} if source else {}
     d_ff = source.start.ffn.d_ff if source else None

@@ -57,7 +57,7 @@ def logits_are_one_row_a_token(run: Run) -> None:
 
 @contract
 def every_parameter_gets_a_finite_nonzero_gradient(run: Run) -> None:
-    """A parameter without a gradient is in the way of nothing, and in the counts.
+    """A parameter without a gradient is never trained, and counted all the same.
 
     One weight of a matrix may well have none (a ReLU that never fires), a whole matrix may not.
     """
@@ -91,7 +91,7 @@ def a_later_token_never_changes_an_earlier_logit(run: Run) -> None:
 
 @contract
 def an_earlier_token_reaches_every_later_logit(run: Run) -> None:
-    """Nothing of the context is out of sight."""
+    """Every earlier token can be seen."""
     model = build(run).double()
     tokens = words(run, 1, 10)
     changed = tokens.clone()
@@ -157,7 +157,7 @@ def a_cache_can_be_continued_twice(run: Run) -> None:
 
 
 @contract
-def float64_gives_float32s_logits(run: Run) -> None:
+def float64_gives_the_logits_of_float32(run: Run) -> None:
     """Every tensor follows the model's own type."""
     model = build(run)
     tokens = words(run, 2, 8)
@@ -231,7 +231,7 @@ def names_are_roles(run: Run) -> None:
 
 
 @contract
-def the_declared_count_is_the_models(run: Run) -> None:
+def the_declared_count_is_that_of_the_model(run: Run) -> None:
     """What the options say of their parameters is what is built."""
     said, built = sizes.params_by_part(run), LanguageModel.counted(run)
     for family, n in built.params.items():

@@ -30,7 +30,7 @@ def _read(folder: Path) -> dict[str, dict[str, Any]]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ValueError(f"{path}: there is no such file, so nobody knows what this run executed.") from None
+        raise ValueError(f"{path}: there is no such file, so the code that this run executed is unknown.") from None
     except ValueError:
         content = None
     parts = ("config", "code", "versions", "machine")

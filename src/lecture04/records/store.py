@@ -1,4 +1,4 @@
-"""The store of runs: what is there, and what nobody needs any more. No torch is imported."""
+"""The store of runs: what is there, and what no table shows. No torch is imported."""
 
 import json
 import shutil
@@ -74,7 +74,7 @@ _NO_RESULT = (Status.failed, Status.missing)
 
 
 def remove(kept: Kept) -> bool:
-    """Take a run away, unless somebody is at work on it. Returns whether it is gone."""
+    """Delete a run, unless another process holds its lock. Returns whether it is gone."""
     with kept.record.lock_now() as is_ours:
         if is_ours:
             shutil.rmtree(kept.record.folder)

@@ -56,6 +56,7 @@ class Manifest:
     looks        how often the seeds are judged in all
     command      what makes the table again
     environment  the versions that its runs were made with; None where that was not kept
+    parts        files and modules from outside that its runs, metrics and columns need
     """
 
     name: str
@@ -68,6 +69,7 @@ class Manifest:
     command: str
     rows: Mapping[str, ManifestRow] = field(repr=False)
     environment: Mapping[str, str] | None = None
+    parts: tuple[str, ...] = ()
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any], *, file: object, name: str) -> Manifest:
@@ -89,11 +91,12 @@ class Manifest:
             command=content["command"],
             rows={row: ManifestRow.from_json(about) for row, about in content["rows"].items()},
             environment=content.get("environment"),
+            parts=tuple(content.get("parts", ())),
         )
 
     def to_json(self) -> dict[str, Any]:
         """What `from_json` reads back; what is not there is left out."""
-        content = {key: value for key, value in asdict(self).items() if (key, value) != ("environment", None)}
+        content = {key: value for key, value in asdict(self).items() if (key, value) not in _EMPTY}
         for about in content["rows"].values():
             about["runs"] = {str(seed): folder for seed, folder in about["runs"].items()}
             if about["slice"] is None:
@@ -101,7 +104,8 @@ class Manifest:
         return content
 
 
-OPTIONAL = ("environment", "overrides", "slice")
+OPTIONAL = ("environment", "overrides", "parts", "slice")
+_EMPTY = (("environment", None), ("parts", ()))
 
 
 def _lacking(content: Mapping[str, Any]) -> list[str]:

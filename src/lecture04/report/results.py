@@ -9,8 +9,10 @@ from typing import Any
 import pandas as pd
 
 from lecture04.config.messages import UserError
+from lecture04.config.registry import load
 from lecture04.records.metrics import METRICS
 from lecture04.records.record import Record, Status, read_json
+from lecture04.report.columns import is_known
 from lecture04.report.manifest import Manifest
 
 COLUMNS = ("row", "seed", "metric", "value", "status", "run")
@@ -96,7 +98,18 @@ def collect(folder: Path) -> Results:
     if content is None:
         there = sorted(path.parent.name for path in folder.parent.glob("*/sweep.json"))
         raise UserError(f"{folder}: no table lies there. Choices: {', '.join(there) or 'none yet'}.")
-    return gather(folder, Manifest.from_json(content, file=folder / "sweep.json", name=folder.name))
+    manifest = Manifest.from_json(content, file=folder / "sweep.json", name=folder.name)
+    _know(manifest)
+    return gather(folder, manifest)
+
+
+def _know(manifest: Manifest) -> None:
+    """Load the files from outside whose metrics or columns a table shows. Raises UserError where one is not there."""
+    unknown = [name for name in (manifest.primary, *manifest.columns) if not is_known(name)]
+    if unknown:
+        load(manifest.parts)
+    if unknown := [name for name in unknown if not is_known(name)]:
+        raise UserError(f"{manifest.name}: nothing here declares {unknown[0]}, which this table shows.")
 
 
 def gather(folder: Path, manifest: Manifest) -> Results:

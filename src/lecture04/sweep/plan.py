@@ -121,6 +121,7 @@ class Plan:
             delta=self.sweep.delta,
             looks=self.sweep.looks,
             command=command,
+            parts=self.session.parts,
             rows={row.name: self._manifest_row(row) for row in self.rows},
         )
 

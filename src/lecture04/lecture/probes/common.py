@@ -56,8 +56,11 @@ def opened(part: Options, run: Run) -> Any:
 
 def open_part(run: Run, family: str, name: str) -> Any:
     """A part as it can be asked for: with the run's own options where it chose this one, else with the defaults."""
-    own = getattr(run, family)
-    return opened(own, run) if own.name == name else asked(options_of(family, name, PARTS[family]), name=name)
+    own, options = getattr(run, family), options_of(family, name, PARTS[family])
+    if own.name == name:
+        return opened(own, run)
+    follows = {"bias": run.model.bias} if any(f.name == "bias" for f in fields(options)) else {}
+    return asked(options, name=name, **follows)
 
 
 def open_attention(run: Run, name: str, n_kv_heads: int | None = None) -> Any:
