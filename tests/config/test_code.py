@@ -7,6 +7,7 @@ import pytest
 
 from lecture04.config.closure import Sources
 from lecture04.config.code import code, code_of
+from lecture04.config.registry import PACKAGE
 
 REGISTRY = "def register(family, name, **facts):\n    return lambda part: part\n"
 FFN = '''

@@ -81,7 +81,6 @@ def check(family: str, arguments: Sequence[str]) -> int:
         print(f"  {'FAILED' if wrong else 'passed'}  {name.replace('_', ' ')}")
         for why in dict.fromkeys(wrong.values()):
             where = [label for label, one_why in wrong.items() if one_why == why]
-            print(
-                f"          {why}\n              with {'; '.join(where) if len(where) < len(models) else 'all that was tried'}"
-            )
+            print(f"          {why}")
+            print(f"              with {'; '.join(where) if len(where) < len(models) else 'all that was tried'}")
     return failed

@@ -27,9 +27,7 @@ def parser() -> argparse.ArgumentParser:
     why = commands.add_parser("explain", parents=[where], help="why two runs are not the same one")
     for name in ("a", "b"):
         why.add_argument(name, metavar=name.upper(), help="a run's folder, its name, or a part of its name")
-    prune = commands.add_parser(
-        "prune", parents=[where], help="delete runs without a result that no table shows"
-    )
+    prune = commands.add_parser("prune", parents=[where], help="delete runs without a result that no table shows")
     prune.add_argument("--all-unused", action="store_true", help="results too, where no table shows them")
     prune.add_argument("--yes", action="store_true", help="delete them; without it they are only listed")
     return p

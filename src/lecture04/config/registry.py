@@ -153,8 +153,12 @@ def load(parts: Iterable[str], folder: Path | None = None) -> None:
         text = _outside[module].read_text(encoding="utf-8")
         own = [entry for entry in entries().values() if entry.module == module]
         if re.search(r"\b(measure|declare|column)\(", text) or not own or any(entry.options for entry in own):
-            with _said_of(part):
-                importlib.import_module(module)
+            try:
+                with _said_of(part):
+                    importlib.import_module(module)
+            except UserError:
+                _outside.pop(module, None)
+                raise
 
 
 def list_parts(parts: Iterable[str], folder: Path | None = None) -> list[str]:
