@@ -1,6 +1,6 @@
 """Lecture04: an ablation workbench for Transformer parts.
 
-What a file of one's own needs is here by name; the families' base classes are in lecture04.nn, a source's types in
+What a user's own file needs is exported here; the families' base classes are in lecture04.nn, a source's types in
 lecture04.data. Names are imported when they are asked for: `lecture04 --help` answers without OmegaConf.
 """
 

@@ -11,7 +11,7 @@ log = logging.getLogger(__name__)
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """A place to write a file to; it gets its name when the block has ended well, so nobody ever reads half of it."""
+    """A place to write a file to; it gets its name when the block has ended well, so half of it is never read."""
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         yield part

@@ -1,4 +1,4 @@
-"""`lecture04 new DIR`: a small project with a part of one's own, its YAML, a comparison and a Makefile."""
+"""`lecture04 new DIR`: a small project with a part of your own, its YAML, a comparison and a Makefile."""
 
 import argparse
 import shlex

@@ -83,7 +83,7 @@ def run_name(*, _root_: DictConfig) -> str:
 
 
 class Check(Callback):
-    """Every error of a single run's config, before its folder is made (a sweep checks its rows by itself)."""
+    """Every error of a single run's config, before its folder is made (a sweep checks its own rows)."""
 
     def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Exit with the errors."""
@@ -191,7 +191,7 @@ def main(cfg: DictConfig) -> None:
 
 
 def _train_source(request: Request, asked: list[str]) -> None:
-    """Train what a single run starts from, where that is missing; a sweep sees to it by itself."""
+    """Train what a single run starts from, where that is missing; a sweep does so itself."""
     from lecture04.cli import progress
     from lecture04.records.record import find
     from lecture04.training.run import run

@@ -1,11 +1,11 @@
-"""What a user can mend, and the nearest of the names that would do."""
+"""What a user can fix, and the nearest of the names that would do."""
 
 import difflib
 from collections.abc import Iterable
 
 
 class UserError(Exception):
-    """Something that the user can mend; its text is the whole message."""
+    """Something that the user can fix; its text is the whole message."""
 
 
 def nearest(name: object, choices: Iterable[str]) -> str:

@@ -113,7 +113,7 @@ class Modules:
         return any(path.is_relative_to(f) and not INSTALLED & set(path.relative_to(f).parts) for f in self.own)
 
     def label(self, file: Path) -> str:
-        """How a file is named: from the package, or from the folder of one's own that holds it."""
+        """How a file is named: from the package, or from the user's folder that holds it."""
         if file.is_relative_to(self.package):
             return file.relative_to(self.package).as_posix()
         folder = next(f for f in self.own if file.is_relative_to(f))

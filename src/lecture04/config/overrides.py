@@ -1,4 +1,4 @@
-"""The command line's overrides, looked at before Hydra does: for what Hydra would take without a word, or misname."""
+"""The command line's overrides, checked before Hydra sees them: for what it would accept silently or report badly."""
 
 import shlex
 import sys

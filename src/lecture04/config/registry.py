@@ -25,7 +25,7 @@ from lecture04.config.errors import UserError, nearest
 
 T = TypeVar("T")
 PACKAGE = Path(__file__).parents[1]
-# The folders in which parts live; a new file in one of them is found by itself.
+# The folders in which parts live; a new file in one of them is found automatically.
 FOLDERS = ("nn", "data", "training", "records", "report", "lecture/probes")
 
 

@@ -145,7 +145,7 @@ class Origin(Options):
 class Session:
     """What changes no result: where results lie, which finished runs count, who is told, and how often.
 
-    `parts` are the files and modules with parts of one's own.
+    `parts` are the files and modules with the user's own parts.
     """
 
     outputs: str = "outputs"

@@ -1,4 +1,4 @@
-"""Sources of data, and how their documents become batches. What a source of one's own gives is here by name."""
+"""Sources of data, and how their documents become batches. What a source of your own needs is exported here."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING

@@ -139,7 +139,7 @@ def save(
     """Write a model into a folder, and say as which of their architectures: the first that has all its parts.
 
     The folder appears whole, by rename. One that `save` wrote before, with nothing else in it, is replaced.
-    `special_tokens` are ids by their names in a config.json (SPECIAL_TOKENS); null where nobody knows them.
+    `special_tokens` are ids by their names in a config.json (SPECIAL_TOKENS); null where they are unknown.
 
     Raises:
         UserError: the architecture (or each of them) has no place for one of the parts, or other things lie there.

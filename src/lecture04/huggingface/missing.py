@@ -31,5 +31,5 @@ def why(model_type: object, known: list[str]) -> str:
     if isinstance(model_type, str) and model_type in MISSING:
         return f"model_type={model_type}: there is no part here for {MISSING[model_type]}."
     if model_type is None:
-        return "model_type: missing, so nobody knows what the parameters mean." + nearest("", known)
+        return "model_type: missing, so it is unknown what the parameters mean." + nearest("", known)
     return f"model_type={model_type}: how its parts are ours is not known here." + nearest(model_type, known)

@@ -1,4 +1,4 @@
-"""The parts of the model; the base classes of parts of one's own are here by name, and torch comes with them."""
+"""The parts of the model; base classes for your own parts are exported here, and import torch."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING

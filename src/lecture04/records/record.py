@@ -119,7 +119,7 @@ class Record:
 
     @contextmanager
     def lock_now(self) -> Iterator[bool]:
-        """As `lock`, without waiting; yields whether nobody else has it."""
+        """As `lock`, without waiting; yields whether the lock was free."""
         try:
             with self.lock().acquire(timeout=0):
                 yield True
@@ -134,7 +134,7 @@ class Record:
         write_whole(self.folder / "identity.json", json.dumps(recorded(run), indent=1) + "\n")
 
     def forget_failure(self, key: str) -> None:
-        """Take away what a failed or interrupted try left, unless somebody is at work on it; results stay."""
+        """Take away what a failed or interrupted try left, unless another process holds its lock; results stay."""
         try:
             with self.lock().acquire(timeout=0):
                 if not self.status().is_result:

@@ -29,7 +29,7 @@ Row = dict[str, float]
 
 
 class Tracker(Protocol):
-    """Whoever follows a run from outside."""
+    """What follows a run from outside."""
 
     def __init__(self, request: Request) -> None: ...
 
@@ -48,7 +48,7 @@ class Tracker(Protocol):
 
 @register("logger", "none", options=config.Logger)
 class NoTracker:
-    """Nobody: metrics.jsonl alone."""
+    """No tracker; metrics.jsonl only."""
 
     def __init__(self, request: Request) -> None:
         pass
@@ -109,7 +109,7 @@ class WandbTracker:
                 run.log({name: value for name, value in row.items() if name != "step"}, step=int(row["step"]))
             run.summary.update(self.figures)
             run.finish(exit_code=self.exit_code)
-        except BaseException as e:  # SystemExit too: whatever W&B does, it is not the run's affair
+        except BaseException as e:  # SystemExit too: whatever W&B does, it must not affect the run
             if not self.left_behind:  # or it would stand in the log of another run
                 why = str(e).partition("\n")[0]
                 log.warning("W&B: %s: %s; metrics.jsonl has everything.", type(e).__name__, why)

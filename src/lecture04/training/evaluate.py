@@ -31,7 +31,7 @@ class Evaluation:
 def token_nll(model: LanguageModel, split: Split, layout: Layout, measures: Sequence[Measure] = ()) -> np.ndarray:
     """The NLL of each token of a split's flat arrays, nll_N (0.0 at a document's first token).
 
-    The measures see each batch's logits at its predicted tokens, which nobody keeps.
+    The measures see each batch's logits at its predicted tokens, which are not kept.
     """
     nll_N = np.zeros(len(split.tokens))
     for batch in layout.evaluation(split):

@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 class Progress(Protocol):
-    """Whoever shows how far a run is."""
+    """A progress display."""
 
     def __call__(self, step: int, row: Row) -> None: ...
 

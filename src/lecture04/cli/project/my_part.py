@@ -1,4 +1,4 @@
-"""A feed-forward layer of one's own: lecture04.yaml names this file, conf/ffn/mine.yaml makes it `ffn=mine`."""
+"""A feed-forward layer of your own: lecture04.yaml names this file, conf/ffn/mine.yaml makes it `ffn=mine`."""
 
 import torch.nn.functional as F
 from torch import Tensor

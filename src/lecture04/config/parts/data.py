@@ -24,7 +24,9 @@ class Facts(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Data(Options):
-    """A source of documents. One of your own gives `facts`, and errors where its options do not go together.
+    """A source of documents.
+
+    One of your own gives `facts`, and errors where its options do not go together.
 
     `columns` are the metrics of its own that its tables show.
     """

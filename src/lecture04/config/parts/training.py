@@ -17,7 +17,7 @@ class Merge(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Init(Options):
-    """The initial values: a row of the table in nn/init.py."""
+    """The initial values."""
 
     name: str
 
@@ -97,7 +97,7 @@ class SGD(Optim):
 
 @dataclass(frozen=True, kw_only=True)
 class Logger(Options):
-    """Where metrics are also sent, beside metrics.jsonl."""
+    """Where metrics are sent beside metrics.jsonl."""
 
     name: str
 
