@@ -1,9 +1,12 @@
 """What all tests share: a command line resolved, and a corpus small enough to train on in a second."""
 
+import importlib.util
 import os
+import sys
 from collections.abc import Callable
 from copy import deepcopy
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -110,6 +113,19 @@ def small_request(requested) -> Callable[..., Request]:
 def small(small_request) -> Callable[..., Run]:
     """The run of `small_request`."""
     return lambda *overrides: small_request(*overrides).run
+
+
+@pytest.fixture(scope="session")
+def forked():
+    """`forked(train_py, "ffn=x", cwd=folder)`: a command without its half a second of imports; see forking.py."""
+    spec = importlib.util.spec_from_file_location("forking", Path(__file__).with_name("forking.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    sys.modules["forking"] = forking = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(forking)
+    commands = forking.Commands("lecture04.cli.train", "lecture04.cli.help", "lecture04.sweep.command")
+    yield commands
+    commands.close()
 
 
 def _split(n_docs: int, seed: int) -> dict[str, Any]:
