@@ -1,9 +1,9 @@
 """Commands without their start-up: a process that has imported what they need forks a child for each.
 
-As a program it is that process: for each line of JSON on stdin, what to run, it forks and answers with a line. The child
-runs the script as `python SCRIPT ...` does, in its own folder and environment; its output goes to files. The modules
-named on the command line are imported once, and none of the heavy ones may be among what they bring: a child says which
-of those it has loaded.
+As a program it is that process: for each line of JSON on stdin, what to run, it forks and answers with a line. The
+child runs the script as `python SCRIPT ...` does, in its own folder and environment; its output goes to files. The
+modules named on the command line are imported once. A child says which heavy packages it has, those of the parent among
+them.
 """
 
 import atexit
@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,6 +90,7 @@ def child(asked: dict[str, Any], files: list[Any]) -> None:
                 print(e.code, file=sys.stderr)
         except BaseException:
             traceback.print_exc()
+        threading._shutdown()  # as Python ends: first threads, joblib's workers with them
         atexit._run_exitfuncs()
         sys.stdout.flush()
         sys.stderr.flush()

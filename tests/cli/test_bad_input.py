@@ -335,10 +335,10 @@ TWO_BY_TWO = ("-m", "ffn=relu,swiglu", "seed=0,1", *SMALL)
 
 
 @pytest.fixture(scope="session")
-def torn(tmp_path_factory):
+def torn(warm, tmp_path_factory):
     """A finished sweep of four runs, its output, and the same after two records are torn."""
     folder = tmp_path_factory.mktemp("torn")
-    before = start(ROOT / "train.py", folder, *TWO_BY_TWO)
+    before = warm(ROOT / "train.py", *TWO_BY_TWO, cwd=folder)
     runs = sorted((folder / "outputs" / "runs").iterdir())
     (evaluation,) = (runs[1] / "evals").iterdir()
     files = [runs[0] / "summary.json", evaluation]
@@ -348,7 +348,7 @@ def torn(tmp_path_factory):
     for run in runs:
         with open(run / "metrics.jsonl", "a") as file:
             file.write('{"step": 40, "trai')
-    return before, start(ROOT / "train.py", folder, *TWO_BY_TWO), folder, files, checkpoints
+    return before, warm(ROOT / "train.py", *TWO_BY_TWO, cwd=folder), folder, files, checkpoints
 
 
 def test_a_torn_record_is_set_aside_and_said(torn):
