@@ -1,9 +1,12 @@
 """What all tests share: a command line resolved, and a corpus small enough to train on in a second."""
 
+import importlib.util
 import os
+import sys
 from collections.abc import Callable
 from copy import deepcopy
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -110,6 +113,42 @@ def small_request(requested) -> Callable[..., Request]:
 def small(small_request) -> Callable[..., Run]:
     """The run of `small_request`."""
     return lambda *overrides: small_request(*overrides).run
+
+
+# What the commands need that take no torch, and beside it what training and a table need.
+LIGHT = ("lecture04.cli.train", "lecture04.cli.help", "lecture04.sweep.command")
+WARM = (
+    *LIGHT,
+    *("lecture04.training.run", "lecture04.cli.progress", "lecture04.nn.contracts", "torch._dynamo", "torch.func"),
+    *("lecture04.report", "lecture04.report.comparison", "lecture04.report.latex", "lecture04.sweep.show_plan"),
+)
+
+
+@cache
+def _forking() -> Any:
+    """tests/forking.py, which is a program as well."""
+    spec = importlib.util.spec_from_file_location("forking", Path(__file__).with_name("forking.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    sys.modules["forking"] = module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def forked():
+    """`forked(train_py, "ffn=x", cwd=folder)`: a command without its half a second of imports; see forking.py."""
+    commands = _forking().Commands(*LIGHT)
+    yield commands
+    commands.close()
+
+
+@pytest.fixture(scope="session")
+def warm():
+    """As `forked`, for commands that train: torch's four seconds are spent once."""
+    commands = _forking().Commands(*WARM)
+    yield commands
+    commands.close()
 
 
 def _split(n_docs: int, seed: int) -> dict[str, Any]:

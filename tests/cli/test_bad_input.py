@@ -7,7 +7,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -224,23 +223,13 @@ def project_with(folder: Path, sweep_file: str) -> Path:
     return folder
 
 
-@pytest.fixture(scope="session")
-def outcomes(request, tmp_path_factory):
-    """`outcomes[case]`: a future of its process and its folder, for the cases that are tested; two run at a time."""
-
-    def outcome(case):
-        folder = tmp_path_factory.mktemp("bad")
-        if case.file is None:
-            return start(ROOT / "train.py", folder, *shlex.split(case.command)), folder
-        copy = project_with(tmp_path_factory.mktemp("copy") / "project", case.file)
-        done = start(copy / "train.py", folder, *shlex.split(case.command), PYTHONPATH=str(copy / "src"))
-        return done, folder
-
-    params = [getattr(item, "callspec", None) for item in request.session.items]
-    cases = [p.params["case"] for p in params if p is not None and isinstance(p.params.get("case"), Case)]
-    with ThreadPoolExecutor(2) as pool:
-        yield {case: pool.submit(outcome, case) for case in cases}
-        pool.shutdown(cancel_futures=True)
+def project_of(folder: Path, case: Case) -> Path:
+    """The folder that a case is typed in, with its sweep file as the own one of the project that lies there."""
+    if case.file is not None:
+        (folder / "lecture04.yaml").write_text("parts: []\n")
+        (folder / "sweeps").mkdir()
+        (folder / "sweeps" / "mine.yaml").write_text(case.file)
+    return folder
 
 
 def test_the_table_is_long_and_names_each_input_once():
@@ -249,8 +238,10 @@ def test_the_table_is_long_and_names_each_input_once():
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_bad_input_gets_one_sentence_an_error_and_trains_nothing(outcomes, case):
-    done, folder = outcomes[case].result()
+def test_bad_input_gets_one_sentence_an_error_and_trains_nothing(forked, tmp_path, case):
+    folder = project_of(tmp_path, case)
+    before = list(folder.rglob("*"))
+    done = forked(ROOT / "train.py", *shlex.split(case.command), cwd=folder)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
     assert not done.stdout
@@ -260,7 +251,27 @@ def test_bad_input_gets_one_sentence_an_error_and_trains_nothing(outcomes, case)
     assert "Warning" not in done.stderr
     for word in case.words:
         assert word in done.stderr
-    assert not list(folder.iterdir()), "nothing is made, above all no outputs/runs"
+    assert list(folder.rglob("*")) == before, "nothing is made, above all no outputs/runs"
+
+
+@pytest.mark.parametrize("command", ["foo=1", "-m seed=0,x", "--help"])
+def test_a_command_of_its_own_process_says_the_same(forked, tmp_path, command):
+    words = shlex.split(command)
+    real, done = start(ROOT / "train.py", tmp_path, *words), forked(ROOT / "train.py", *words, cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (real.returncode, real.stdout, real.stderr)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_wrong_sweep_file_of_ours_is_named_too(tmp_path):
+    """As those of a project, where it lies among the package's own."""
+    case = FILES[-1]
+    copy = project_with(tmp_path / "copy", case.file)
+    done = start(copy / "train.py", tmp_path, *shlex.split(case.command), PYTHONPATH=str(copy / "src"))
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == case.n_lines
+    assert all(word in done.stderr for word in case.words)
+    assert list(tmp_path.iterdir()) == [copy]
 
 
 @pytest.fixture(scope="session")
@@ -278,23 +289,6 @@ def test_a_wrong_sweep_file_bothers_nobody_who_does_not_ask_for_it(with_wrong_fi
     assert not done.stderr
 
 
-HEAVY = ("torch", "numpy", "pandas", "scipy", "wandb")
-# Runs train.py as a script and says at its end which of the heavy packages were imported.
-WATCHED = f"""
-import atexit, runpy, sys
-atexit.register(lambda: print("imported:", *sorted(set({HEAVY!r}) & set(sys.modules))))
-sys.argv = sys.argv[1:]
-runpy.run_path(sys.argv[0], run_name="__main__")
-"""
-
-
-def watched(folder: Path, *arguments: str, **environment: str) -> tuple[str, list[str]]:
-    """What `python train.py ...` prints, and the heavy packages that it imports."""
-    done = start(Path("-c"), folder, WATCHED, str(ROOT / "train.py"), *arguments, **environment)
-    said, _, imported = done.stdout.rpartition("imported:")
-    return said + done.stderr, imported.split()
-
-
 @pytest.mark.parametrize(
     ("command", "said"),
     [
@@ -306,10 +300,10 @@ def watched(folder: Path, *arguments: str, **environment: str) -> tuple[str, lis
         ("-m sweeps=norm norm=rmsnorm", "cannot be fixed"),
     ],
 )
-def test_help_config_and_errors_import_nothing_heavy(tmp_path, command, said):
-    text, imported = watched(tmp_path, *shlex.split(command))
-    assert said in text
-    assert not imported
+def test_help_config_and_errors_import_nothing_heavy(forked, tmp_path, command, said):
+    done = forked(ROOT / "train.py", *shlex.split(command), cwd=tmp_path)
+    assert said in done.stdout + done.stderr
+    assert not done.imported
 
 
 @pytest.mark.parametrize(
@@ -321,27 +315,30 @@ def test_help_config_and_errors_import_nothing_heavy(tmp_path, command, said):
         ("model.d_", ["model.d_model="]),
     ],
 )
-def test_tab_completes_names_and_imports_nothing_heavy(tmp_path, line, completions):
+def test_tab_completes_names_and_imports_nothing_heavy(forked, tmp_path, line, completions):
     line = f"train.py {line}"
-    text, imported = watched(tmp_path, "-sc", "query=bash", COMP_LINE=line, COMP_POINT=str(len(line)))
-    assert text.split() == completions
-    assert not imported
+    words = ("-sc", "query=bash")
+    done = forked(ROOT / "train.py", *words, cwd=tmp_path, COMP_LINE=line, COMP_POINT=str(len(line)))
+    assert done.stdout.split() == completions
+    assert not done.stderr
+    assert not done.imported
 
 
-def test_heavy_imports_are_seen(tmp_path):
+def test_heavy_imports_are_seen(forked, tmp_path):
     """The watch itself: numpy, imported in train.py's place, is named."""
-    done = start(Path("-c"), tmp_path, WATCHED.replace("runpy.run_path(", "import numpy; print("), "x")
-    assert done.stdout.split()[-1] == "numpy"
+    script = tmp_path / "train.py"
+    script.write_text("import numpy")
+    assert forked(script, cwd=tmp_path).imported == ["numpy"]
 
 
 TWO_BY_TWO = ("-m", "ffn=relu,swiglu", "seed=0,1", *SMALL)
 
 
 @pytest.fixture(scope="session")
-def torn(tmp_path_factory):
+def torn(warm, tmp_path_factory):
     """A finished sweep of four runs, its output, and the same after two records are torn."""
     folder = tmp_path_factory.mktemp("torn")
-    before = start(ROOT / "train.py", folder, *TWO_BY_TWO)
+    before = warm(ROOT / "train.py", *TWO_BY_TWO, cwd=folder)
     runs = sorted((folder / "outputs" / "runs").iterdir())
     (evaluation,) = (runs[1] / "evals").iterdir()
     files = [runs[0] / "summary.json", evaluation]
@@ -351,7 +348,7 @@ def torn(tmp_path_factory):
     for run in runs:
         with open(run / "metrics.jsonl", "a") as file:
             file.write('{"step": 40, "trai')
-    return before, start(ROOT / "train.py", folder, *TWO_BY_TWO), folder, files, checkpoints
+    return before, warm(ROOT / "train.py", *TWO_BY_TWO, cwd=folder), folder, files, checkpoints
 
 
 def test_a_torn_record_is_set_aside_and_said(torn):

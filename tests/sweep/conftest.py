@@ -29,15 +29,25 @@ def small_data():
 
 
 @pytest.fixture(scope="session")
-def train():
+def train(warm):
     """`train(folder, "-m", "ffn=relu,swiglu")`: runs the command in a folder, which gets the outputs."""
 
-    def train(folder, *arguments, **options):
-        command = [sys.executable, str(ROOT / "train.py"), *arguments, *SMALL]
-        options.setdefault("env", os.environ | WITHOUT_WANDB)
-        return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=240, **options)
+    def train(folder, *arguments):
+        return warm(ROOT / "train.py", *arguments, *SMALL, "logger=none", cwd=folder, **WITHOUT_WANDB)
 
     return train
+
+
+@pytest.fixture(scope="session")
+def train_alone():
+    """As `train`, in a process of its own from the beginning."""
+
+    def train_alone(folder, *arguments):
+        command = [sys.executable, str(ROOT / "train.py"), *arguments, *SMALL, "logger=none"]
+        env = os.environ | WITHOUT_WANDB
+        return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=240, env=env)
+
+    return train_alone
 
 
 @pytest.fixture

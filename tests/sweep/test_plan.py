@@ -3,6 +3,7 @@
 import json
 import math
 from collections import Counter
+from functools import cache
 
 import pytest
 from hydra import compose, initialize_config_dir
@@ -24,6 +25,12 @@ from lecture04.sweep.launch import TRIES, hydra_quoted, launch, missing
 GROUPS = {"ffn", "norm", "placement", "attention", "posenc", "recipe"}
 
 
+@cache
+def composed(row):
+    """What Hydra makes of a row: many plans have the same ones."""
+    return compose("config", overrides=list(row))
+
+
 @pytest.fixture
 def plan_of(tmp_path):
     def plan_of(sweep, *lines):
@@ -31,7 +38,9 @@ def plan_of(tmp_path):
 
         def at_home(row):
             with initialize_config_dir(str(CONF), version_base="1.3"):
-                return cli.resolved(compose("config", overrides=[*row, f"paths.outputs={tmp_path}"]))
+                settings = cli.settings_of(composed(tuple(row)))
+                settings.paths.outputs = str(tmp_path)
+                return cli.resolved_settings(settings)
 
         return command.plan(sweep, overrides, is_group=GROUPS.__contains__, compose=at_home)
 

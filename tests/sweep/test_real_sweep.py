@@ -36,10 +36,10 @@ def wait_for(condition, seconds=120):
 
 
 @pytest.fixture(scope="module")
-def swept(tmp_path_factory, train):
+def swept(tmp_path_factory, train_alone):
     """A finished sweep of one row and two seeds, typed with -m in the middle."""
     folder = tmp_path_factory.mktemp("swept")
-    done = train(folder, *SWIGLU)
+    done = train_alone(folder, *SWIGLU)
     assert done.returncode == 0, done.stderr
     return folder, done
 
@@ -82,14 +82,14 @@ def test_a_single_run_is_shared_with_the_sweep(swept, train):
 def test_a_new_evaluation_retrains_nothing(swept, train):
     folder, _ = swept
     before = {run: (run / "checkpoint.safetensors").stat().st_mtime_ns for run in runs(folder)}
-    again = train(folder, *SWIGLU, "eval.window=6")
+    again = train(folder, *SWIGLU, "eval.window=6", "hydra/launcher=basic")
     assert again.returncode == 0, again.stderr
     assert {run: (run / "checkpoint.safetensors").stat().st_mtime_ns for run in runs(folder)} == before
     assert all(len(list((run / "evals").glob("*.json"))) == 2 for run in runs(folder))
 
 
 def test_plain_rows_share_a_run_with_every_other_table_and_csv_is_tidy(train, tmp_path):
-    done = train(tmp_path, "-m", "ffn=relu,swiglu", "seed=0,1")
+    done = train(tmp_path, "-m", "ffn=relu,swiglu", "seed=0,1", "hydra/launcher=basic")
     assert done.returncode == 0, done.stderr
     (path,) = (tmp_path / "outputs" / "sweeps").glob("*/runs.csv")
     with open(path, newline="") as file:

@@ -17,7 +17,7 @@ def runs(folder, part=""):
 def uptrained(tmp_path_factory, train):
     """Two rows and a seed, from a source that no row asks for."""
     folder = tmp_path_factory.mktemp("uptrained")
-    done = train(folder, "-m", "attention=gqa,mqa", "init=uptrain", SOURCE, "seed=4", "logger=none")
+    done = train(folder, "-m", "attention=gqa,mqa", "init=uptrain", SOURCE, "seed=4")
     assert done.returncode == 0, done.stderr
     return folder, done
 
@@ -43,14 +43,14 @@ def test_a_run_records_what_it_started_from(uptrained):
 
 def test_another_call_trains_nothing(uptrained, train):
     folder, done = uptrained
-    again = train(folder, "-m", "attention=gqa,mqa", "init=uptrain", SOURCE, "seed=4", "logger=none")
+    again = train(folder, "-m", "attention=gqa,mqa", "init=uptrain", SOURCE, "seed=4")
     assert "2 runs, 2 there, 0 to train" in again.stderr
     assert again.stdout == done.stdout
 
 
 def test_a_single_run_trains_its_source_first_and_says_so(uptrained, train):
     folder, _ = uptrained
-    done = train(folder, "attention=mqa", "init=uptrain", "init.merge=first", SOURCE, "seed=5", "logger=none")
+    done = train(folder, "attention=mqa", "init=uptrain", "init.merge=first", SOURCE, "seed=5")
     assert done.returncode == 0, done.stderr
     assert "first the run that it starts from: outputs/runs/" in done.stderr
     assert len(runs(folder, "-mha-")) == 2
@@ -58,7 +58,7 @@ def test_a_single_run_trains_its_source_first_and_says_so(uptrained, train):
 
 
 def test_a_stretched_test_is_an_evaluation_of_the_same_run(tmp_path, train):
-    packed = ("data=garden_packed", "posenc=rope", "eval.length=128", "logger=none", "hydra/launcher=basic")
+    packed = ("data=garden_packed", "posenc=rope", "eval.length=128", "hydra/launcher=basic")
     done = train(tmp_path, "-m", "eval.scaling.name=none,linear", *packed)
     assert done.returncode == 0, done.stderr
     assert "1 to train" in done.stderr

@@ -98,8 +98,8 @@ def test_several_from_the_command_line(tmp_path):
         (["probe=grad_norms", "probe.depths=[2,0]"], "probe.depths=[2, 0]: numbers of layers, each at least 1."),
     ],
 )
-def test_what_is_wrong_is_one_sentence_and_leaves_no_folder(tmp_path, arguments, said):
-    done = probe(*arguments, cwd=tmp_path)
+def test_what_is_wrong_is_one_sentence_and_leaves_no_folder(forked, tmp_path, arguments, said):
+    done = forked(ROOT / "probe.py", *arguments, cwd=tmp_path)
     assert done.returncode == 1
     assert done.stderr.startswith(said)
     assert done.stderr.count("\n") == 1
