@@ -22,18 +22,18 @@ def measured(ppl):
     return {name: None if math.isnan(x) else x for name, x in found.items()} | {"possessive/n": 500}
 
 
-def write_run(folder: Path, cfg, ppl, *, positions):
+def write_run(folder: Path, request, ppl, *, positions):
     """A run's folder, as training and evaluation leave it."""
     folder.mkdir(parents=True)
     record, ended = Record(folder), not math.isnan(ppl)
-    record.start(cfg, "python train.py")
+    record.start(request.run, request.evaluation, "python train.py")
     for step in STEPS:
         loss = math.log(ppl) + 20 / step if ended else (5.0 if step < 30 else math.nan)
         record.append({"step": step, "train/loss": loss, "lr": 1e-3})
         record.append({"step": step, "val/nll": loss + 0.1})
     metrics = {"params": 105_984, "d_ff": 256, "steps": STEPS[-1]}
     (folder / "summary.json").write_text(
-        json.dumps({"status": "finished" if ended else "diverged", "seed": cfg.seed, "metrics": metrics})
+        json.dumps({"status": "finished" if ended else "diverged", "seed": request.run.seed, "metrics": metrics})
     )
     (folder / "evals").mkdir()
     content = {"metrics": measured(ppl)}
@@ -44,7 +44,7 @@ def write_run(folder: Path, cfg, ppl, *, positions):
 
 
 @pytest.fixture(scope="session")
-def make_sweep(tmp_path_factory, small):
+def make_sweep(tmp_path_factory, small_request):
     """`make_sweep({row: perplexities}, design=..., slices=..., positions=...)`: a table's folder with all its runs.
 
     A perplexity of NaN is a diverged run, None one that is not there. `overrides` are those of single rows.
@@ -62,7 +62,7 @@ def make_sweep(tmp_path_factory, small):
             for seed, ppl in enumerate(seeds):
                 if ppl is not None:
                     folder = outputs / "runs" / runs[str(seed)]
-                    write_run(folder, small(*own, f"seed={seed}"), ppl, positions=positions)
+                    write_run(folder, small_request(*own, f"seed={seed}"), ppl, positions=positions)
         folder = outputs / "sweeps" / name
         folder.mkdir(parents=True)
         manifest = {

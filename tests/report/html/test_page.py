@@ -132,9 +132,9 @@ def test_each_row_has_its_settings_where_they_differ(star, compose):
 def test_a_config_that_cannot_be_read_is_said_and_hides_nothing_else(make_sweep):
     folder = make_sweep({"a": (3.8, 3.9), "b": (3.7, 3.8)})
     for config in folder.parents[1].glob("runs/mine-row1-*/config.yaml"):
-        config.write_text(config.read_text().replace("layernorm", "no_such_norm"))
+        config.write_text("norm: [layernorm")
     text = write(folder).read_text()
-    assert "norm=no_such_norm" in text
+    assert "not a YAML file" in text
     assert str(folder.parents[1]) not in text, "no path of this machine"
 
 
