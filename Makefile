@@ -58,7 +58,7 @@ tables: $(READY)  ## every table of outputs/ again, all its files, from the reco
 parts: $(READY)  ## every part with what it is and where it comes from
 	@$(BIN)/lecture04 parts
 
-test: $(READY)  ## the tests, in under 5 minutes
+test: $(READY)  ## the tests, in under 4 minutes
 	$(BIN)/python -m pytest -m "not slow" -n logical --dist loadfile
 
 test-slow: $(READY)  ## the tests that take minutes

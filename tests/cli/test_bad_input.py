@@ -237,7 +237,11 @@ def test_the_table_is_long_and_names_each_input_once():
     assert len({(case.command, case.file) for case in CASES}) == len(CASES)
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+# Every other one in the normal suite: neighbours in the list are of a kind.
+EVERY_CASE = [pytest.param(case, id=str(case), marks=[pytest.mark.slow] * (i % 2)) for i, case in enumerate(CASES)]
+
+
+@pytest.mark.parametrize("case", EVERY_CASE)
 def test_bad_input_gets_one_sentence_an_error_and_trains_nothing(forked, tmp_path, case):
     folder = project_of(tmp_path, case)
     before = list(folder.rglob("*"))

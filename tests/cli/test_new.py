@@ -31,7 +31,9 @@ def test_a_project_holds_no_compiled_files(project):
 
 
 def test_make_lists_its_targets_and_the_readme_names_one_of_them(project):
-    listed = subprocess.run(["make"], cwd=project, capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(
+        ["make", "--no-print-directory"], cwd=project, capture_output=True, text=True, check=True
+    ).stdout
     targets = [line.split()[0] for line in listed.splitlines()]
     assert targets == ["help", "mine-ablation", "plan", "check", "report"]
     assert set(re.findall(r"make ([\w-]+)", (project / "README.md").read_text())) <= set(targets)

@@ -28,7 +28,7 @@ from lecture04.sweep import command
 
 CHOICES = {**arguments.groups(), "recipe": sorted(path.stem for path in (CONF / "recipe").glob("*.yaml"))}
 THOROUGH = hypothesis_settings(
-    max_examples=120,
+    max_examples=70,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
@@ -170,8 +170,8 @@ def test_any_overrides_give_a_request_or_sentences(overrides):
 
 def test_both_outcomes_were_frequent():
     """The property above means something: neither outcome is rare."""
-    assert len(REQUESTED) > 20
-    assert len(SAID) > 20
+    assert len(REQUESTED) > 12
+    assert len(SAID) > 12
 
 
 SOUND = st.sampled_from(["ffn=swiglu", "ffn=relu", "norm=rmsnorm", "model.n_heads=2", "recipe=llama", "posenc=rope"])
@@ -196,7 +196,7 @@ ASKED = st.lists(SWEPT | st.builds("{}={}".format, st.sampled_from(["seed", "ffn
 PLANNED, REFUSED = [], []
 
 
-@hypothesis_settings(THOROUGH, max_examples=60)
+@hypothesis_settings(THOROUGH, max_examples=36)
 @given(SWEEPS, ASKED)
 def test_any_sweep_gives_a_plan_or_sentences(tmp_path, sweep, asked):
     outputs = f"paths.outputs={tmp_path}"
@@ -222,5 +222,5 @@ def test_any_sweep_gives_a_plan_or_sentences(tmp_path, sweep, asked):
 
 
 def test_plans_and_refusals_were_frequent():
-    assert len(PLANNED) > 5
-    assert len(REFUSED) > 20
+    assert len(PLANNED) > 3
+    assert len(REFUSED) > 10

@@ -83,7 +83,7 @@ def test_what_is_asked_only_is_no_part_of_the_result():
     assert asked_for - resolved == {"match", "budget"}
     assert resolved <= asked_for
     assert "about" not in asked_for
-    assert bound_errors(asked(Window, name="x", budget=0), "") == ["budget=0: must be at least 1."]
+    assert bound_errors(asked(Window, name="x", bias=True, budget=0), "") == ["budget=0: must be at least 1."]
 
 
 def test_a_schema_is_derived_from_that_of_its_base():
@@ -120,7 +120,7 @@ def test_null_stands_for_what_its_function_gives():
 
 
 def test_options_are_frozen_and_schemas_are_not():
-    open_ = asked(Window, name="x")
+    open_ = asked(Window, name="x", bias=True)
     open_.width = 3
     found = fill(Window, open_, C, known=1)
     for options in (found, found.inner):

@@ -40,6 +40,7 @@ def ledger(folder):
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 def test_a_line_an_item_and_the_way_to_everything(done):
     _, first, _ = done
     assert first.returncode == 0, first.stderr
@@ -49,12 +50,14 @@ def test_a_line_an_item_and_the_way_to_everything(done):
     assert "2 reproduced" in first.stdout
 
 
+@pytest.mark.slow
 def test_what_is_there_is_not_run_again(done):
     _, _, second = done
     assert "probe t5_buckets: there already" in second.stderr
     assert "probe models: there already" in second.stderr
 
 
+@pytest.mark.slow
 def test_what_fails_ends_nothing_else_and_names_its_log(done):
     folder, _, second = done
     assert second.returncode == 1
@@ -67,6 +70,7 @@ def test_what_fails_ends_nothing_else_and_names_its_log(done):
     assert "no_such_probe" in (folder / "outputs/lecture/README.md").read_text()
 
 
+@pytest.mark.slow
 def test_the_ledger_has_a_line_a_claim(done):
     lines = ledger(done[0])
     assert list(lines[0]) == ["id", "section", "kind", "lecture", "ours", "verdict"]
@@ -75,6 +79,7 @@ def test_the_ledger_has_a_line_a_claim(done):
     assert all(line["ours"] for line in lines)
 
 
+@pytest.mark.slow
 def test_every_link_of_the_notebook_leads_somewhere(done):
     folder = done[0] / "outputs" / "lecture"
     text = (folder / "README.md").read_text(encoding="utf-8")
@@ -85,6 +90,7 @@ def test_every_link_of_the_notebook_leads_somewhere(done):
         assert link[1:] in headings if link.startswith("#") else (folder / link).exists(), link
 
 
+@pytest.mark.slow
 def test_the_notebook_names_no_place_of_this_machine(done):
     folder = done[0]
     for path in (folder / "outputs" / "lecture").rglob("*"):
@@ -92,6 +98,7 @@ def test_the_notebook_names_no_place_of_this_machine(done):
             assert str(folder) not in path.read_text(encoding="utf-8"), path
 
 
+@pytest.mark.slow
 def test_the_notebook_goes_section_by_section(done):
     text = (done[0] / "outputs/lecture/README.md").read_text(encoding="utf-8")
     headings = re.findall(r"^## (.*)$", text, re.M)

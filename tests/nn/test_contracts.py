@@ -60,7 +60,7 @@ OF_CACHES = ("cached_decoding_equals_full_recomputation", "a_cache_can_be_contin
 
 
 @pytest.mark.parametrize("overrides", PAIRS, ids=" ".join)
-@pytest.mark.parametrize("check", [*OF_CACHES, "the_declared_count_is_the_models"])
+@pytest.mark.parametrize("check", [*OF_CACHES, "the_declared_count_is_that_of_the_model"])
 def test_every_two_parts_hold_to(small, check, overrides):
     CHECKS[check](small(*overrides))
 
@@ -132,9 +132,9 @@ class NamesALevel(ReLU):
         (LooksBack, "a_cache_can_be_continued_twice"),
         (KeepsAState, "a_forward_leaves_the_model_as_it_was"),
         (IsRandom, "a_forward_leaves_the_model_as_it_was"),
-        (IsRandom, "float64_gives_float32s_logits"),
+        (IsRandom, "float64_gives_the_logits_of_float32"),
         (HasOneParameterTooMany, "every_parameter_gets_a_finite_nonzero_gradient"),
-        (HasOneParameterTooMany, "the_declared_count_is_the_models"),
+        (HasOneParameterTooMany, "the_declared_count_is_that_of_the_model"),
         (MakesItsOwnTensor, "it_runs_on_another_device"),
         (NamesALevel, "names_are_roles"),
     ],

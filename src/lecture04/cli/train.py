@@ -101,11 +101,16 @@ def register() -> None:
     OmegaConf.register_new_resolver("run_name", run_name, use_cache=False, replace=True)
 
 
+_SCHEMAS: set[registry.Entry] = set()
+
+
 def register_schemas() -> None:
-    """Hand Hydra the schema of every part that has options of its own."""
-    for family, name in registry.entries():
-        if family in PARTS and (node := registry.options_of(family, name, PARTS[family])) is not PARTS[family]:
-            ConfigStore.instance().store(group=f"schema/{family}", name=name, node=schema_of(node))
+    """Hand Hydra the schema of every part that has options of its own, where it has not got it yet."""
+    for (family, name), entry in registry.entries().items():
+        if family in PARTS and entry not in _SCHEMAS:
+            _SCHEMAS.add(entry)
+            if (node := registry.options_of(family, name, PARTS[family])) is not PARTS[family]:
+                ConfigStore.instance().store(group=f"schema/{family}", name=name, node=schema_of(node))
 
 
 register()

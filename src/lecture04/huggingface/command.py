@@ -43,7 +43,7 @@ def write(run_folder: Path, folder: Path, architecture: str | None, load: Load) 
 
 
 def special_tokens(run: config.Run) -> dict[str, int] | None:
-    """The ids of the Garden World's own words by their names in a config.json; those of other vocabularies are unknown."""
+    """The ids of the Garden World's special words by their names in a config.json; None for other vocabularies."""
     if not isinstance(run.data, config.Garden) or run.vocab_size != config.Garden.VOCAB_SIZE:
         return None
     from lecture04.data.garden.world import BOS, EOS, PAD, TOKEN_ID

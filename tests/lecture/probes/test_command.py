@@ -79,6 +79,7 @@ def test_one_from_the_command_line(tmp_path):
     assert "Made by `python probe.py probe=t5_buckets`." in (folder / "table.md").read_text()
 
 
+@pytest.mark.slow
 def test_several_from_the_command_line(tmp_path):
     done = probe("probe=t5_buckets,models", "-m", "seed=0,1", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -269,6 +269,7 @@ def test_words_are_legible_in_light_and_dark(visit, pages, scheme):
     assert dark == (scheme == "dark")
 
 
+@pytest.mark.slow
 def test_on_paper_it_is_light_and_whole(visit, pages):
     page = visit(pages["path"], color_scheme="dark")
     page.emulate_media(media="print", color_scheme="dark")
@@ -290,6 +291,7 @@ def test_without_its_script_the_table_still_stands(browser, pages):
     context.close()
 
 
+@pytest.mark.slow
 def test_a_hundred_rows_stay_usable(visit, pages):
     started = time.monotonic()
     page = visit(pages["hundred"])

@@ -100,6 +100,7 @@ def test_the_embedded_data_are_strict_json(parsed):
     assert "<" not in source
 
 
+@pytest.mark.slow
 def test_a_page_stays_under_five_megabytes(page, hundred):
     assert len(page.encode()) < 1.5e6
     assert write(hundred).stat().st_size < MOST_BYTES
