@@ -127,7 +127,12 @@ def test_verdicts_and_rows_differ_without_their_colours():
         ({"a": (3.8, 3.9), "b": (3.7, 3.6)}, {"design": "path"}, {"forest-step", "forest-total", "strip", "waterfall"}),
         ({"a": (NAN, NAN), "b": (NAN, NAN)}, {}, {"curves"}),
         ({"a": (None,), "b": (None,)}, {}, set()),
-        ({f"row {i}": (3.8, 3.9 - i / 100) for i in range(40)}, {}, {"forest", "strip", "curves", "positions"}),
+        pytest.param(
+            {f"row {i}": (3.8, 3.9 - i / 100) for i in range(40)},
+            {},
+            {"forest", "strip", "curves", "positions"},
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_every_figure_that_can_be_filled_is_written_in_each_format(rows, settings, expected, sweep, recwarn):

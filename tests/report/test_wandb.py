@@ -90,7 +90,7 @@ def test_nothing_is_started_where_nobody_asked_for_it(logger, mode, table_folder
     [
         ("raise ImportError('not installed')", "not installed"),
         ("raise SystemExit(3)", "no word why"),
-        ("import time; time.sleep(600)", "left behind"),
+        pytest.param("import time; time.sleep(600)", "left behind", marks=pytest.mark.slow),
     ],
 )
 def test_a_wandb_that_fails_costs_seconds_and_a_line(source, said, table_folder, fake, caplog, monkeypatch):

@@ -84,8 +84,15 @@ def words(page, column="verdict:star"):
     )
 
 
-@pytest.mark.parametrize("name", ["star", "path", "grid"])
-@pytest.mark.parametrize("size", [WIDE, PHONE])
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [
+        ("star", WIDE),
+        ("path", PHONE),
+        ("grid", WIDE),
+        *(pytest.param(*other, marks=pytest.mark.slow) for other in (("star", PHONE), ("path", WIDE), ("grid", PHONE))),
+    ],
+)
 def test_every_plot_is_drawn_and_the_page_is_no_wider_than_the_screen(visit, pages, name, size):
     page = visit(pages[name], size)
     for figure in page.locator("figure[data-chart]:visible").all():
