@@ -118,7 +118,7 @@ def test_a_source_of_text_without_a_true_distribution(follow, tmp_path):
 
 
 def test_a_metric_is_one_declaration(follow):
-    (table,) = follow("add-a-metric.md", f"{SMALL} logger=none").values()  # in joblib's processes
+    (table,) = follow("add-a-metric.md", f"{SMALL} logger=none hydra/launcher=basic").values()
     assert "top-5" in table
     assert "log odds" in table
     assert "how often the right token is among the five likeliest" in table

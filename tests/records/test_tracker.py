@@ -264,6 +264,7 @@ def test_without_an_account_wandb_says_offline(nobody, capfd):
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 def test_a_server_that_refuses_means_offline_within_patience(nobody, capfd):
     nobody.setenv("WANDB_API_KEY", "0123456789abcdef" * 2 + "01234567")
     nobody.setenv("WANDB_BASE_URL", "http://127.0.0.1:9")

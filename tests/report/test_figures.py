@@ -179,6 +179,7 @@ def test_names_are_no_formulas(sweep):
     assert labels == ["$x_1$", "$ broken"]
 
 
+@pytest.mark.slow
 def test_the_command_says_where_it_put_things_and_imports_no_torch(sweep):
     folder = sweep(ROWS)
     code = "import sys; from lecture04.cli.main import main\nmain()\nassert not {'torch', 'wandb'} & set(sys.modules)"

@@ -57,6 +57,7 @@ def test_a_single_run_trains_its_source_first_and_says_so(uptrained, train):
     assert len(runs(folder)) == 5
 
 
+@pytest.mark.slow
 def test_a_stretched_test_is_an_evaluation_of_the_same_run(tmp_path, train):
     packed = ("data=garden_packed", "posenc=rope", "eval.length=128", "hydra/launcher=basic")
     done = train(tmp_path, "-m", "eval.scaling.name=none,linear", *packed)

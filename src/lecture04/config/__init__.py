@@ -20,5 +20,6 @@ from lecture04.config.schema import (
 
 __all__ = [
     "Architecture", "Design", "Evaluation", "Options", "Origin", "Request", "Reuse", "Run", "Session", "Settings",
-    "Table", "Trainer", "UserError", "asked", "bounded", "opened", *parts.__all__,
+    "Table", "Trainer", "UserError", "asked", "bounded", "opened",
 ]  # fmt: skip
+__all__ += parts.__all__

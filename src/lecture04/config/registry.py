@@ -13,7 +13,7 @@ import importlib
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -188,7 +188,7 @@ def _check_families(module: str) -> None:
 
 
 @contextmanager
-def _said_of(part: str) -> Iterator[None]:
+def _said_of(part: str) -> Generator[None]:
     """What is wrong with a part from outside, in one sentence."""
     try:
         yield

@@ -124,6 +124,7 @@ def test_a_missing_run_is_one_sentence_with_the_command(swept, tmp_path):
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_from_the_command_line(swept, tmp_path):
     shutil.copytree(swept, tmp_path / "outputs")
     done = probe(tmp_path, "probe.n_docs=2")

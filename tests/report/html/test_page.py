@@ -176,6 +176,7 @@ def test_the_index_lists_every_table_with_its_verdicts(make_sweep, tmp_path):
     assert "Not yet? – 1 1 0 of 1 nothing to compare yet" in text
 
 
+@pytest.mark.slow
 def test_the_command_says_where_it_put_things_and_imports_no_torch(make_sweep):
     folder = make_sweep({"a": (3.8, 3.9, 3.85), "b": (3.7, 3.8, 3.75)})
     code = (
