@@ -11,15 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 from lecture04.records.metrics import METRICS, canonical
 
-if TYPE_CHECKING:
-    from lecture04.report.results import Results
-
-Value = Callable[["Results", str], "float | str | None"]
-"""(results, a row's name) -> what stands in the row: a number, words, or None for nothing."""
+Value = Callable[[Any, str], "float | str | None"]
+"""(report.results.Results, a row's name) -> what stands in the row: a number, words, or None for nothing."""
 
 
 @dataclass(frozen=True)
