@@ -211,22 +211,6 @@ class Effects:
         )
 
 
-OWN_SCOPE = (
-    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda),
-    *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp),
-)
-
-
-def _at_top(statement: ast.stmt) -> Iterator[ast.AST]:
-    """The nodes of a statement that run with the module: not those in functions, classes and comprehensions."""
-    waiting: list[ast.AST] = [statement]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        if not isinstance(node, OWN_SCOPE):
-            waiting += ast.iter_child_nodes(node)
-
-
 def _constructors(node: ast.ClassDef) -> list[ast.FunctionDef]:
     made_by = ("__init__", "__post_init__", "__new__")
     return [f for f in node.body if isinstance(f, ast.FunctionDef) and f.name in made_by]
