@@ -139,9 +139,11 @@ def test_a_diverged_row_cuts_a_path():
     assert contrasts[0].q == cut.quantile(0.05, contrasts[0].df)
 
 
-def test_a_metric_without_noise_has_a_band_of_zero():
+def test_where_seeds_change_nothing_there_is_no_band():
     contrasts = judge({"a": {0: 7.0, 1: 7.0}, "b": {0: 8.0, 1: 8.0}, "c": {0: 7.0, 1: 7.0}}, design="star")
-    assert [(c.half_width, c.p_adjusted, c.p_welch) for c in contrasts] == [(0, 0, 0), (0, 1, 1)]
+    assert [c.delta for c in contrasts] == [1, 0]
+    for c in contrasts:
+        assert all(map(math.isnan, (c.half_width, c.p_adjusted, c.p_welch, c.s, c.seeds_needed.n, c.smallest_effect)))
 
 
 @pytest.mark.parametrize(

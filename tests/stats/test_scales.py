@@ -42,8 +42,18 @@ def test_the_floor_is_one_item_over_sqrt_12_at_the_median_count():
     share = np.random.default_rng(0).uniform(299.5, 300.5, 100_000) / 1000
     spread = np.std([scale.judged(p) for p in share])
     assert scale.floor(values) == pytest.approx(spread, rel=0.01)
-    assert Identity().floor(values) == Log().floor(values) == 0
-    assert scale.floor({}) == scale.floor({"a": {0: math.nan}}) == 0
+    for any_scale in (scale, Identity()):
+        assert any_scale.floor({}) == any_scale.floor({"a": {0: math.nan}}) == 0
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 250.0])
+def test_the_floor_of_a_measured_figure_is_the_spread_of_rounding_to_steps_of_eight_floats(size):
+    raw = np.linspace(0.5 * size, 1.5 * size, 100_001)
+    step = 8 * float(np.spacing(np.float32(1.0)))
+    rounded = np.random.default_rng(0).uniform(-0.5, 0.5, raw.size) * step
+    for scale, values in ((Identity(), raw * (1 + rounded) - raw), (Log(), np.log(raw * (1 + rounded)) - np.log(raw))):
+        judged = judged_values({"a": dict(enumerate(raw.tolist()))}, scale)
+        assert scale.floor(judged) == pytest.approx(float(np.std(values)), rel=0.05)
 
 
 def test_three_equal_accuracies_get_the_floor():
@@ -61,7 +71,34 @@ def test_rows_of_counts_are_too_close_where_two_items_lie_between_their_means():
     assert not scale.too_close(three, reference)
     assert not scale.too_close([math.nan], reference)
     assert not scale.too_close([], reference)
-    assert not Log().too_close(reference, reference)
+
+
+@pytest.mark.parametrize("scale", [Identity(), Log()])
+def test_rows_are_too_close_where_two_steps_of_rounding_lie_between_their_means(scale):
+    reference = [scale.judged(3.8)] * 3
+    near, far = ([scale.judged(3.8 * (1 + steps * 2**-20))] * 3 for steps in (1.9, 2.1))
+    assert scale.too_close(near, reference)
+    assert not scale.too_close(far, reference)
+    assert not scale.too_close([], reference)
+
+
+@pytest.mark.parametrize(
+    ("scale", "rows", "still"),
+    [
+        (Log(), [[3.8, 3.8], [3.9, 3.9]], True),
+        (Log(), [[3.8, 3.8], [3.9, 3.900001]], True),
+        (Log(), [[3.8, 3.8], [3.9, 3.901]], False),
+        (Log(), [[3.8], [3.9]], False),
+        (Log(), [[3.8, math.nan], [3.9, 3.9]], True),
+        (Identity(), [[0.2, 0.2], [0.3, 0.3]], True),
+        (Identity(), [[0.2, 0.2], [0.3, 0.31]], False),
+        (Identity(), [], False),
+        (Logit(500), [[0.9, 0.9], [0.8, 0.8]], False),
+    ],
+)
+def test_seeds_that_change_nothing_are_noticed(scale, rows, still):
+    values = {str(i): dict(enumerate(row)) for i, row in enumerate(rows)}
+    assert scale.is_still(judged_values(values, scale)) is still
 
 
 @pytest.mark.parametrize(

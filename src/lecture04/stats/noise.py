@@ -33,7 +33,9 @@ class Diverged(NamedTuple):
 class NoisePool:
     """What a table's seeds say about its noise.
 
-    s          pooled standard deviation of one run, on the judged scale; NaN where df = 0
+    s          pooled standard deviation of one run, on the judged scale, of what is left of it when blocked: the
+               seeds' shared part is off; NaN where df = 0
+    run_sd     the same with the seeds' shared part in it: s itself where nothing is blocked
     df         its degrees of freedom: (G - 1)(n - 1) blocked, else the sum of n_i - 1 over the rows left
     blocked    each seed's mean over the rows left was subtracted
     excluded   rows of high variance, noisier than the rest, the noisiest first; not in s, judged by their own variance
@@ -45,6 +47,7 @@ class NoisePool:
     """
 
     s: float
+    run_sd: float
     df: int
     blocked: bool
     excluded: tuple[str, ...]
@@ -81,8 +84,7 @@ def noise_pool(values: Values, *, floor: float = 0.0, matched: bool = True) -> N
     Rows with a diverged seed and rows without seeds take no part. A row with one seed adds no residual.
 
     values   {row: {seed: judged value}}
-    floor    the least s, on the judged scale (`Scale.floor`); also the least own standard deviation of a row. Without
-             one, a table whose seeds all agree has s = 0 and a band of 0, which is right for a metric without noise.
+    floor    the least s, on the judged scale (`Scale.floor`); also the least own standard deviation of a row
     matched  False where a seed does not mean the same thing in every row; then nothing is blocked
 
     Raises ValueError for a negative, NaN or infinite floor.
@@ -104,9 +106,12 @@ def noise_pool(values: Values, *, floor: float = 0.0, matched: bool = True) -> N
     squares = sum(plain[row] * (usable[row].size - 1) for row in left if usable[row].size > 1)
     # A row left in the pool is part of the seed means, which takes 1 / G off its variance; an excluded one is not.
     share = (len(left) - 1) / len(left) if blocked else 1.0
-    df = round(share * sum(usable[row].size - 1 for row in left))
+    free = sum(usable[row].size - 1 for row in left)
+    df = round(share * free)
+    whole = sum(_variance(usable[row], rounding) * (usable[row].size - 1) for row in left if usable[row].size > 1)
     return NoisePool(
         s=max(math.sqrt(squares / df), floor) if df else math.nan,
+        run_sd=max(math.sqrt(whole / free), floor) if free else math.nan,
         df=df,
         blocked=blocked,
         excluded=excluded,

@@ -22,6 +22,11 @@ def percent(difference: float) -> float:
 CALLED_ITEMS = 2
 """A difference of at most this many test items is never called."""
 
+ROUNDING = 2.0**-20
+"""The step of a figure that float32 arithmetic gave, as a share of it: eight of float32's own. What a test item is to a
+count, this step is to every other metric: a row's noise is at least a step / sqrt(12), and a difference of two steps is
+never called."""
+
 
 class Scale(Protocol):
     """How one metric is judged.
@@ -53,14 +58,27 @@ class Scale(Protocol):
         """Whether two rows' judged values differ by too little to be called, whatever their noise."""
         ...
 
+    def is_still(self, values: Values) -> bool:
+        """Whether the seeds change nothing: every row of several seeds has the same value for each of them."""
+        ...
+
+
+def _are_still(values: Values, step: float) -> bool:
+    """Whether some row has several seeds, and none of those rows has two values a step apart."""
+    several = [finite for row in values.values() if len(finite := [v for v in row.values() if math.isfinite(v)]) > 1]
+    return bool(several) and all(max(row) - min(row) <= step for row in several)
+
+
+def _apart(row: Sequence[float], reference: Sequence[float]) -> float:
+    """How far the means of two rows lie apart; infinite where one has no value."""
+    if not (row and reference):
+        return math.inf
+    return abs(math.fsum(row) / len(row) - math.fsum(reference) / len(reference))
+
 
 @dataclass(frozen=True)
 class Identity:
-    """NLL (nats per token) and everything else: judged and shown as it is.
-
-    No floor: three equal values of a continuous metric, or of a count that training cannot change, have no noise, and
-    their band is 0.
-    """
+    """NLL (nats per token) and everything else: judged and shown as it is."""
 
     unit: ClassVar[str] = ""
     digits: ClassVar[int] = 4
@@ -75,10 +93,18 @@ class Identity:
         return judged
 
     def floor(self, values: Values) -> float:
-        return 0.0
+        return _step([v for row in values.values() for v in row.values()]) / math.sqrt(12)
 
     def too_close(self, row: Sequence[float], reference: Sequence[float]) -> bool:
-        return False
+        return _apart(row, reference) <= 2 * _step([*row, *reference])
+
+    def is_still(self, values: Values) -> bool:
+        return _are_still(values, _step([v for row in values.values() for v in row.values()]))
+
+
+def _step(values: Sequence[float]) -> float:
+    """The step of rounding of values of about this size."""
+    return ROUNDING * median(abs(v) for v in values if math.isfinite(v)) if any(map(math.isfinite, values)) else 0.0
 
 
 @dataclass(frozen=True)
@@ -100,10 +126,13 @@ class Log:
         return percent(judged)
 
     def floor(self, values: Values) -> float:
-        return 0.0
+        return ROUNDING / math.sqrt(12)
 
     def too_close(self, row: Sequence[float], reference: Sequence[float]) -> bool:
-        return False
+        return _apart(row, reference) <= 2 * ROUNDING
+
+    def is_still(self, values: Values) -> bool:
+        return _are_still(values, ROUNDING)
 
 
 @dataclass(frozen=True)
@@ -115,7 +144,7 @@ class Logit:
 
     n_items: int
     unit: ClassVar[str] = "log odds"
-    digits: ClassVar[int] = 4
+    digits: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         if self.n_items < 1:
@@ -158,6 +187,10 @@ class Logit:
             return False
         counts = [math.fsum(map(self.items, values)) / len(values) for values in (row, reference)]
         return abs(counts[0] - counts[1]) <= CALLED_ITEMS + 1e-6
+
+    def is_still(self, values: Values) -> bool:
+        """Never: whole counts are often equal by chance, so equal ones do not show that seeds change nothing."""
+        return False
 
 
 def judged_values(raw: Values, scale: Scale) -> dict[str, dict[int, float]]:

@@ -10,9 +10,8 @@ s is the pooled noise of one run, q the quantile of the multivariate t at which 
 """
 
 import math
-import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -48,15 +47,19 @@ class Verdict:
     family       star; a path's step (against the row before) or total (against the start); grid
     verdict      the first that holds of
                  no verdict    the reference diverged, or one of the two rows has no seed yet
+                 no noise      the seeds change nothing, so there is no noise to judge by
                  diverged m/n  m of the row's n seeds diverged (`diverged` has the interval of the share)
                  single run    one of the two rows has one seed: the band is a screen, no more
                  equivalent    the whole interval lies inside +-margin
                  better/worse  outside the band, and p_welch < alpha
                  unconfirmed   outside the band, but Welch's test does not agree: add seeds
-                 within noise  inside the band, or at most two test items apart; it never means "the same"
+                 within noise  inside the band, or at most two test items (or steps of rounding) apart; it never means
+                               "the same"
     delta        difference of the two means; NaN where either row diverged or has no seed
     half_width   of the simultaneous band; NaN without degrees of freedom; Welch's own where `excluded` is not empty
-    s, df        the table's pooled noise of one run; NaN, 0 where no row has two seeds
+    s, df        the table's pooled noise of one run, when blocked what is left of it without the seeds' shared part;
+                 NaN, 0 where no row has two seeds, or the seeds change nothing
+    run_sd       the same with the seeds' shared part in it
     q            the family's quantile, the same for all its contrasts
     blocked      seed means were subtracted
     excluded     which of the two rows are excluded from s for their high variance
@@ -80,6 +83,7 @@ class Verdict:
     delta: float
     half_width: float
     s: float
+    run_sd: float
     df: int
     q: float
     blocked: bool
@@ -186,6 +190,9 @@ def judge(
     ties = families(tuple(values), design=design, baseline=baseline, slices=slices)
     scale = scale or Identity()
     pool = noise_pool(values, floor=scale.floor(values), matched=matched)
+    if is_still := scale.is_still(values):
+        none = dict.fromkeys(pool.variance, math.nan)
+        pool = replace(pool, s=math.nan, run_sd=math.nan, df=0, excluded=(), variance=none)
     return [
         verdict
         for name, tied in ties.items()
@@ -199,6 +206,7 @@ def judge(
             margin=delta,
             lower_is_better=lower_is_better,
             matched=matched,
+            is_still=is_still,
         )
     ]
 
@@ -214,6 +222,7 @@ def _judge_family(
     margin: float | None,
     lower_is_better: bool,
     matched: bool,
+    is_still: bool,
 ) -> list[Verdict]:
     """The verdicts of one family, which may be tied in several places (a grid: one star a slice).
 
@@ -245,12 +254,14 @@ def _judge_family(
                     half_width=half_width,
                     margin=margin,
                     too_close=scale.too_close(list(values[row].values()), list(values[reference].values())),
+                    is_still=is_still,
                     confirmed=p_welch < alpha,
                     lower_is_better=lower_is_better,
                 ),
                 delta=delta,
                 half_width=half_width,
                 s=pool.s,
+                run_sd=pool.run_sd,
                 df=pool.df,
                 q=q,
                 blocked=pool.blocked,
@@ -277,9 +288,6 @@ def _interval(
 ) -> tuple[float, float, float, float]:
     """(delta, half-width of its band, family-adjusted p, Welch p) of row - reference."""
     delta = pool.mean[row] - pool.mean[reference]
-    # Means of equal values over unequal numbers of seeds differ in their last bits, which a band of 0 would not cover.
-    if abs(delta) <= 16 * sys.float_info.epsilon * abs(pool.mean[reference]):
-        delta = 0.0
     if math.isnan(delta):
         return delta, math.nan, math.nan, math.nan
     own = welch(pool, row, reference)
@@ -301,6 +309,7 @@ def _word(
     half_width: float,
     margin: float | None,
     too_close: bool,
+    is_still: bool,
     confirmed: bool,
     lower_is_better: bool,
 ) -> str:
@@ -313,6 +322,8 @@ def _word(
         return "no verdict"
     if min(pool.n[row], pool.n[reference]) == 1:
         return "single run"
+    if is_still:
+        return "no noise"
     if margin is not None and -margin < delta - half_width and delta + half_width < margin:
         return "equivalent"
     if too_close or abs(delta) <= half_width:
