@@ -58,10 +58,9 @@ def test_a_row_says_what_the_statistics_say(design, make_results, cell):
     assert verdicts
     for v in verdicts:
         difference, verdict, p_adjusted, p_welch, agree, needed = (cell(table, v.row, h) for h in HEADINGS[v.family])
-        delta, half = map(float, re.findall(r"[-+]?\d+\.\d+", difference.text))
-        assert delta == pytest.approx(100 * math.expm1(v.delta), abs=0.006)
-        # The band is symmetric in logs; the table shows half of its width in percent.
-        assert half == pytest.approx(50 * (math.expm1(v.upper) - math.expm1(v.lower)), abs=0.006)
+        # The interval is symmetric in logs; the table shows both of its ends in percent.
+        shown = [float(x) for x in re.findall(r"[-+]?\d+\.\d+", difference.text)]
+        assert shown == pytest.approx([100 * math.expm1(x) for x in (v.delta, v.lower, v.upper)], abs=0.006)
         assert difference.value == pytest.approx(100 * math.expm1(v.delta))
         assert verdict.text == v.verdict
         assert verdict.verdict.row == v.row
@@ -69,8 +68,10 @@ def test_a_row_says_what_the_statistics_say(design, make_results, cell):
         assert p_welch.value == pytest.approx(v.p_welch)
         assert p_welch.text == (f"{v.p_welch:.4f}" if v.p_welch >= 1e-4 else "<0.0001")
         assert agree.text == f"{v.favour} of {v.pairs}"
-        assert needed.text.split()[0].replace(",", "") == str(v.seeds_needed.n)
-        assert needed.text.endswith("∞)") == (v.lower <= 0 <= v.upper)
+        assert needed.value == v.seeds_needed.n
+        assert needed.text.startswith("more than 100" if v.seeds_needed.n > 100 else str(v.seeds_needed.n))
+        if v.lower <= 0 <= v.upper:
+            assert f"(from {v.seeds_needed.least}" in needed.text
 
 
 @pytest.mark.parametrize("design", DESIGNS)
@@ -186,7 +187,7 @@ def test_the_other_metrics_have_a_band_and_no_verdict(make_results, words):
     assert "uncorrected across metrics" in words(others)
     assert {column.kind for column in others.columns} == {"row", "difference"}
     assert {column.block for column in others.columns[1:]} == {"pronouns/accuracy", "train/nll"}
-    assert all("±" in cell.text for cell in others.rows[1][1:])
+    assert all("[" in cell.text for cell in others.rows[1][1:])
     assert len(build(make_results(PPL, columns=["test/ppl", "params"]))) == 1
 
 
@@ -203,8 +204,9 @@ def test_the_noise_the_pairing_and_the_smallest_effect_are_said(make_results, wo
         table, *_ = build(make_results(values))
         v = judge(logs(values))[0]
         assert v.blocked is blocked
-        assert f"on {v.df} degrees of freedom" in words(table)
-        assert ("taken off first" in words(table)) is blocked
+        assert f"{v.df} degrees of freedom" in words(table)
+        assert (f"varies by {100 * math.expm1(v.run_sd):.2f} % ({v.run_sd:.4f} nats)" in words(table)) is blocked
+        assert ("mean over the rows taken off first" in words(table)) is blocked, "Welch's test too"
         assert ("not blocked" in words(table)) is not blocked
         assert f"q = {v.q:.2f}" in words(table)
         shown = f"{100 * math.expm1(v.smallest_effect):.2f} % ({v.smallest_effect:.4f} nats)"
@@ -275,7 +277,7 @@ def test_a_poor_table_is_still_a_table(values, design, make_results, words):
     assert all(len(row) == len(table.columns) for row in table.rows)
     difference = [column.kind for column in table.columns].index("difference") if len(values) > 1 else None
     if difference:
-        assert not any("±" in row[difference].text for row in table.rows)
+        assert not any("[" in row[difference].text for row in table.rows)
         assert "better, worse" not in words(table)
 
 

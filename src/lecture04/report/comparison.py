@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from lecture04.records.metrics import METRICS, Metric, shown_for
 from lecture04.report.manifest import Manifest
 from lecture04.report.results import Results
-from lecture04.stats import Design, Identity, Log, Logit, Scale, Verdict, judge, judged_values, percent
+from lecture04.stats import Design, Identity, Log, Logit, Scale, Verdict, judge, judged_values
 
 DECIDED = ("better", "worse", "equivalent")
 """Verdicts that more seeds are not needed for."""
@@ -62,22 +62,35 @@ class Judged:
         """A difference on the judged scale, in the unit that is shown; NaN where there is none."""
         return self.scale.difference(judged)
 
-    def half_width(self, verdict: Verdict) -> float:
-        """Half the width of the band, in the unit that is shown; in percent it is a little wider above than below."""
-        return (self.shown(verdict.upper) - self.shown(verdict.lower)) / 2
-
     def difference(self, verdict: Verdict) -> str:
-        """`+1.02 ± 0.68`, without the unit; the bare difference where there is no band, empty without one."""
+        """`-1.30 [-1.95, -0.64]`, without the unit; the bare difference without an interval, empty without one.
+
+        The ends are those of the judged scale, carried to the one that is shown; there the difference is not the
+        middle of them.
+        """
         if math.isnan(verdict.delta):
             return ""
-        digits = self.scale.digits
-        text = f"{self.shown(verdict.delta):+,.{digits}f}"
-        return text if math.isnan(verdict.half_width) else f"{text} ± {self.half_width(verdict):,.{digits}f}"
+        text = self._signed(verdict.delta)
+        if math.isnan(verdict.half_width):
+            return text
+        return f"{text} [{self._signed(verdict.lower)}, {self._signed(verdict.upper)}]"
+
+    def change(self, verdict: Verdict) -> str:
+        """`-1.30 %`: the difference alone, with its unit."""
+        return f"{self._signed(verdict.delta)} {self.unit}".rstrip()
+
+    def _signed(self, judged: float) -> str:
+        shown = self.shown(judged)
+        return f"{shown:+.0f}".replace("inf", "∞") if math.isinf(shown) else f"{shown:+,.{self.scale.digits}f}"
 
     def amount(self, judged: float) -> str:
         """A size on the judged scale, with its unit: `0.89 % (0.0089 nats)`."""
         own = f"{_figure(judged)} {self.judged_unit}".rstrip()
-        return f"{_figure(percent(judged))} % ({own})" if self.unit == "%" else own
+        return f"{self.size(judged)} ({own})" if self.unit == "%" else own
+
+    def size(self, judged: float) -> str:
+        """A size on the judged scale in the unit that is shown: `0.89 %`."""
+        return f"{_figure(self.shown(judged))} {self.unit}".rstrip()
 
 
 def _figure(x: float) -> str:
@@ -95,10 +108,19 @@ def shown_metrics(manifest: Manifest) -> tuple[str, list[str]]:
     return shown, [name for name in manifest.columns if name != shown]
 
 
+def excess_of(results: Results, metric: str) -> str:
+    """The metric that says how far an NLL or a perplexity is from the best possible; empty where that is not known."""
+    split, _, kind = metric.partition("/")
+    name = f"{split}/excess"
+    return name if kind in ("nll", "ppl") and any(results.values(name).values()) else ""
+
+
 def judge_all(results: Results) -> list[Judged]:
     """Every metric of a sweep that seeds move, the primary first."""
     _, others = shown_metrics(results.manifest)
-    noisy = [name for name in others if name in METRICS and METRICS[name].noisy]
+    # An excess is its NLL less the same number in every row: the differences are the same ones.
+    again = results.manifest.primary.removesuffix("/nll") + "/excess"
+    noisy = [name for name in others if name in METRICS and METRICS[name].noisy and name != again]
     return [judge_primary(results), *(judge_metric(results, name) for name in noisy)]
 
 

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from lecture04.config.resolve import MISMATCH_WARNING
-from lecture04.records.record import Status
+from lecture04.report.answer import smallest_effects
 from lecture04.report.columns import label_and_about
 from lecture04.report.comparison import Judged
 from lecture04.report.model import Note
@@ -71,13 +71,17 @@ def _verdicts(judged: Judged) -> Iterator[Note]:
     if said["equivalent"]:
         yield Note(
             "equivalent",
-            "the whole interval, difference ± band, lies inside the margin: too small to matter, even if it is there",
+            "the whole interval lies inside the margin: the difference is too small to matter, even if it is there",
         )
     if said["single"]:
         yield Note(
             "single run", "one of the two rows has one seed. A band is then a screen only: it says what to repeat"
         )
-    if said["no"]:
+    if any(v.verdict == "no noise" for v in judged.verdicts):
+        yield Note(
+            "no noise", "the seeds change nothing here: all runs of a row agree, so there is no noise to judge by"
+        )
+    if any(v.verdict == "no verdict" for v in judged.verdicts):
         yield Note("no verdict", "there is nothing to compare with: a row has no result yet, or the reference diverged")
     if said["diverged"]:
         yield Note("diverged m/n", "m of the row's n runs broke down. Such a row is not compared, and is never better")
@@ -87,39 +91,44 @@ def _band(results: Results, judged: Judged) -> Iterator[Note]:
     """The band, its noise, what the table can find, and what was declared."""
     sure = next((v for v in judged.verdicts if not math.isnan(v.s) and not math.isnan(v.q)), None)
     if sure is None:
-        if judged.verdicts and not any(
-            v.verdict == "no verdict" for v in judged.verdicts
-        ):  # which has a note of its own
+        if judged.verdicts and not any(v.verdict in ("no verdict", "no noise") for v in judged.verdicts):
             yield Note("", "No band: it takes two seeds a row at least, better three to five.")
         return
     level = _percent(1 - sure.alpha)
     yield Note(
-        "±",
-        "the seed-noise band. The true difference lies within difference ± band, in the sense that "
-        f"{_together(results, judged, level)}. The band is q s sqrt(1/n + 1/n0), for n and n0 seeds, with "
-        f"{_quantiles(judged)}",
+        "[low, high]",
+        "the interval of a difference: the true one lies inside, in the sense that "
+        f"{_together(results, judged, level)}. On the judged scale it is the difference ± the seed-noise band, "
+        f"q s sqrt(1/n + 1/n0) for n and n0 seeds, with {_quantiles(judged)}; its two ends are carried to the scale that "
+        "is shown",
     )
-    pairing = (
-        "Each seed's mean over the rows is taken off first, as a seed means the same start and the same data order in "
-        "every row (blocked)"
-        if sure.blocked
-        else "Seeds are not paired (not blocked): that takes the same seeds in every row and (rows - 1)(seeds - 1) >= "
-        f"{MIN_BLOCKED_DF}"
-    )
-    yield Note(
-        "s",
-        f"{judged.amount(sure.s)}, the noise of one run: the standard deviation of a result when only the seed "
-        f"changes, from all rows together, on {sure.df} degrees of freedom. {pairing}",
-    )
+    if sure.blocked:
+        text = (
+            f"{judged.amount(sure.s)}, what is left of one run's noise when each seed's mean over the rows is taken off, "
+            "as a seed means the same start and the same data order in every row (blocked). It comes from all rows "
+            f"together ({sure.df} degrees of freedom). One run by itself varies by {judged.amount(sure.run_sd)} "
+            "(standard deviation) when only the seed changes"
+        )
+    else:
+        text = (
+            f"{judged.amount(sure.s)}, the noise of one run: the standard deviation of a result when only the seed "
+            f"changes, from all rows together ({sure.df} degrees of freedom). Seeds are not paired (not blocked): that "
+            f"takes the same seeds in every row and (rows - 1)(seeds - 1) >= {MIN_BLOCKED_DF}"
+        )
+    yield Note("s", text)
     yield from _excluded(judged)
     yield Note("smallest effect", _smallest(judged))
     yield from _declared(results, judged, sure)
     yield Note(
         "family-adjusted p",
-        "the probability, were all rows equal, that the seeds alone put any difference of the family so far out; below "
-        f"{_percent(sure.alpha)} exactly where a difference leaves its band",
+        "the probability, were all rows equal, that the seeds alone put some difference, anywhere in the family, as far "
+        f"out as this one; below {_percent(sure.alpha)} exactly where a difference leaves its band",
     )
-    yield Note("Welch p", "of Welch's t test on the two rows' own seeds alone, not corrected for the number of rows")
+    centred = ", each seed's mean over the rows taken off first" if sure.blocked else ""
+    yield Note(
+        "Welch p",
+        f"of Welch's t test on the two rows' own seeds alone{centred}; not corrected for the number of rows",
+    )
     if any(v.pairs for v in judged.verdicts):
         yield Note(
             "seeds agree", "how many of the seeds that both rows ran point the way the means do; no verdict uses it"
@@ -129,14 +138,14 @@ def _band(results: Results, judged: Judged) -> Iterator[Note]:
     yield Note(
         "seeds needed",
         "seeds a row with which a table like this finds a true difference as large as the one seen 80 % of the time; "
-        "in brackets for the far and the near end of its interval (∞ where it holds 0). The difference seen is itself "
-        "uncertain, and that of a row picked for its size is too large",
+        "in brackets for the far and the near end of its interval (only the first where it holds 0). The difference seen "
+        "is itself uncertain, and that of a row picked for its size is too large",
     )
 
 
 def _together(results: Results, judged: Judged, level: str) -> str:
     """What holds together, and what that means for false calls."""
-    k = Counter(v.family for v in judged.verdicts)
+    k = Counter(v.family for v in judged.verdicts if not math.isnan(v.delta))
     alpha, both = (_percent(times * judged.verdicts[0].alpha) for times in (1, 2))
     if "step" in k:
         return (
@@ -166,13 +175,10 @@ def _quantiles(judged: Judged) -> str:
 
 
 def _smallest(judged: Judged) -> str:
-    """The smallest difference that the table finds; that of an excluded row counts only where there is no other."""
+    """The smallest difference that the table finds."""
     sizes: list[str] = []
     for family in judged.families:
-        of_family = [v for v in judged.verdicts if v.family == family and v.plan is not None]
-        of_family = [v for v in of_family if not v.excluded] or of_family
-        found = sorted(effect for v in of_family if math.isfinite(effect := v.smallest_effect))
-        if found:
+        if found := smallest_effects(judged, family):
             low, high = judged.amount(found[0]), judged.amount(found[-1])
             size = low if low == high else f"{low} to {high} (by the rows' seeds)"
             sizes.append(f"{size} for a {family}" if len(judged.families) > 1 else size)
@@ -219,10 +225,10 @@ def _rows(results: Results, judged: Judged) -> Iterator[Note]:
     for row in results.rows:
         there, asked = len(judged.values[row]), len(about[row].runs)
         if there < asked:
-            failed = [seed for seed in results.seeds if results.status(row, seed) is Status.failed]
+            failed = results.failed_seeds(row)
             why = f"; seed {', '.join(map(str, failed))} failed, and the run's train.log says why" if failed else ""
             yield Note(row, f"{there} of {asked} seeds are there{why}")
-    if off := [row for row in results.rows if abs(about[row].mismatch) > MISMATCH_WARNING]:
+    if off := results.mismatched:
         yield Note(
             "!",
             f"over {MISMATCH_WARNING:.0%} more or fewer parameters than the matched number: {', '.join(off)}",
@@ -237,7 +243,7 @@ def _columns(results: Results, judged: Judged) -> Iterator[Note]:
     if isinstance(judged.scale, Log):
         how = (
             ". Judged as its natural logarithm (of a perplexity the NLL, in nats); a difference d of the mean "
-            "logarithms is shown as 100 (exp(d) - 1) percent, and ± as half of the band's width in percent"
+            "logarithms is shown as 100 (exp(d) - 1) percent, and so is each end of its interval"
         )
     elif isinstance(judged.scale, Logit):
         how = (

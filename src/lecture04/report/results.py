@@ -10,6 +10,7 @@ import pandas as pd
 
 from lecture04.config.messages import UserError
 from lecture04.config.registry import load
+from lecture04.config.resolve import MISMATCH_WARNING
 from lecture04.records.metrics import METRICS
 from lecture04.records.record import Record, Status, read_json
 from lecture04.report.columns import is_known
@@ -51,6 +52,19 @@ class Results:
             return None
         return {row: about.slice or "" for row, about in self.manifest.rows.items()}
 
+    @property
+    def breaks(self) -> tuple[int, ...]:
+        """The places of the rows before which a new slice begins."""
+        if (slices := self.slices) is None:
+            return ()
+        places = range(1, len(self.rows))
+        return tuple(i for i in places if slices[self.rows[i]] != slices[self.rows[i - 1]])
+
+    @property
+    def mismatched(self) -> list[str]:
+        """The rows whose number of parameters is clearly another than the matched one."""
+        return [row for row, about in self.manifest.rows.items() if abs(about.mismatch) > MISMATCH_WARNING]
+
     @cached_property
     def records(self) -> dict[str, dict[int, Record]]:
         """{row: {seed: its run}}, those that are not there yet among them."""
@@ -84,6 +98,10 @@ class Results:
     def status(self, row: str, seed: int) -> Status:
         """How far one run has come; missing where the row does not ask for that seed."""
         return self._lookup.statuses.get((row, seed), Status.missing)
+
+    def failed_seeds(self, row: str) -> list[int]:
+        """The seeds of a row whose run failed."""
+        return [seed for seed in self.manifest.rows[row].runs if self.status(row, seed) is Status.failed]
 
     def under(self, manifest: Manifest) -> "Results":
         """The same runs, had the table declared something else: another primary metric, or another first row."""

@@ -33,7 +33,7 @@ def build(results: Results, judged: Sequence[Judged] | None = None) -> list[Tabl
     manifest = results.manifest
     notes = legend(results, primary)
     columns = [*columns_of_verdicts(results, primary), *asked_columns(results), *columns_of_seeds(results, primary)]
-    main = Table.of(manifest.title, columns, results.rows, notes, _breaks(results), manifest.name)
+    main = Table.of(manifest.title, columns, results.rows, notes, results.breaks, manifest.name)
     second = other_differences(results, others)
     return [main, second] if second else [main]
 
@@ -44,22 +44,30 @@ def judged_table(results: Results, judged: Judged, *, seeds_needed: bool = True)
     `seeds_needed`: False leaves that column empty, whose figures take some ten milliseconds each.
     """
     columns = [*columns_of_verdicts(results, judged, seeds_needed=seeds_needed), *columns_of_seeds(results, judged)]
-    return Table.of(results.manifest.title, columns, results.rows, legend(results, judged), _breaks(results))
+    return Table.of(results.manifest.title, columns, results.rows, legend(results, judged), results.breaks)
 
 
-def columns_of_verdicts(results: Results, judged: Judged, *, seeds_needed: bool = True) -> Iterator[Column[str]]:
-    """The rows' names and means, and all that is said of their differences; the items are the rows' names."""
+def columns_of_verdicts(
+    results: Results, judged: Judged, *, seeds_needed: bool = True, details: bool = True
+) -> Iterator[Column[str]]:
+    """The rows' names and means, and all that is said of their differences; the items are the rows' names.
+
+    `details`: False for the differences and the verdicts alone.
+    """
     excluded = {row for v in judged.verdicts for row in v.excluded}
     label = judged.about.label
     yield Column("row", lambda row: Cell(row, mark=HIGH_VARIANCE if row in excluded else ""), "row")
     yield Column(f"{label} (n)", partial(_primary_mean, results, judged), "mean", block="verdict")
+    said = [VERDICT] if judged.primary else []
     for family in judged.families:
         block = "total" if family == "total" else "verdict"
-        yield from _of_family(judged, family, [_difference_to(results, judged, family), VERDICT], block)
+        yield from of_family(judged, family, [_difference_to(results, judged, family), *said], block)
+    if not details:
+        return
     for family in judged.families:
         shown = [detail for detail in DETAILS if detail is not SEEDS_FOR_MARGIN or results.manifest.delta is not None]
         shown.append(SEEDS_NEEDED if seeds_needed else replace(SEEDS_NEEDED, cell=lambda judged, v: Cell()))
-        yield from _of_family(judged, family, shown, f"{family} details")
+        yield from of_family(judged, family, shown, f"{family} details")
 
 
 def asked_columns(results: Results) -> Iterator[Column[str]]:
@@ -68,7 +76,7 @@ def asked_columns(results: Results) -> Iterator[Column[str]]:
         if name in DECLARED:
             label, cell = DECLARED[name].label, partial(_declared, results, DECLARED[name])
         else:
-            label, cell = METRICS[name].label, partial(_mean, results, name)
+            label, cell = METRICS[name].label, partial(mean_cell, results, name)
         yield Column(label, cell, "metric", name, block=name)
 
 
@@ -108,8 +116,12 @@ def seeds_for_margin_cell(judged: Judged, v: Verdict) -> Cell:
 def seeds_needed_cell(judged: Judged, v: Verdict) -> Cell:
     """Seeds a row to find the difference seen, and the far and the near end of its interval."""
     n, least, most = v.seeds_needed
-    ends = f" ({seeds_text(least)} to {seeds_text(most)})" if not math.isnan(n) else ""
-    return Cell(seeds_text(n) + ends, _known(n), v)
+    if math.isnan(n):
+        return Cell(verdict=v)
+    if n == least == most:
+        return Cell(seeds_text(n), _known(n), v)
+    ends = f"from {seeds_text(least)}" if most > MOST_SEEDS else f"{seeds_text(least)} to {seeds_text(most)}"
+    return Cell(f"{seeds_text(n)} ({ends})" if least <= MOST_SEEDS else seeds_text(n), _known(n), v)
 
 
 def _agree_cell(judged: Judged, v: Verdict) -> Cell:
@@ -140,7 +152,8 @@ def _difference_to(results: Results, judged: Judged, family: str) -> OfVerdict:
     return OfVerdict("difference", f"{text}, {judged.unit}" if judged.unit else text, difference_cell)
 
 
-def _of_family(judged: Judged, family: str, figures: Sequence[OfVerdict], block: str) -> Iterator[Column[str]]:
+def of_family(judged: Judged, family: str, figures: Sequence[OfVerdict], block: str) -> Iterator[Column[str]]:
+    """A column for each figure of a family's verdicts."""
     by_row = judged.by_row(family)
 
     def cell(figure: OfVerdict, row: str) -> Cell:
@@ -164,16 +177,13 @@ def _declared(results: Results, column: DeclaredColumn, row: str) -> Cell:
     return Cell("-") if math.isnan(value) else Cell(format(value, column.format), float(value))
 
 
-def _breaks(results: Results) -> tuple[int, ...]:
-    slices = results.slices
-    if slices is None:
-        return ()
-    return tuple(i for i in range(1, len(results.rows)) if slices[results.rows[i]] != slices[results.rows[i - 1]])
+MOST_SEEDS = 100
+"""More than so many seeds a row nobody runs; how many more is not known well enough to be said."""
 
 
 def seeds_text(n: float) -> str:
     """A number of seeds; nothing where none can be said."""
-    return "" if math.isnan(n) else "∞" if math.isinf(n) else f"{n:,}"
+    return "" if math.isnan(n) else f"more than {MOST_SEEDS}" if n > MOST_SEEDS else f"{n}"
 
 
 def _known(x: float) -> float | None:
@@ -182,14 +192,15 @@ def _known(x: float) -> float | None:
 
 def _primary_mean(results: Results, judged: Judged, row: str) -> Cell:
     """The mean with the number of its seeds, and of those asked for where some are not there."""
-    cell = _mean(results, judged.metric, row)
+    cell = mean_cell(results, judged.metric, row)
     there, asked = len(judged.values[row]), len(results.manifest.rows[row].runs)
     if there == asked:
         return cell if cell.value is None else Cell(f"{cell.text} ({there})", cell.value)
     return Cell(f"{cell.text} ({there} of {asked})", cell.value)
 
 
-def _mean(results: Results, metric: str, row: str) -> Cell:
+def mean_cell(results: Results, metric: str, row: str) -> Cell:
+    """The mean of a metric over a row's seeds."""
     values = list(results.of_row(row, metric).values())
     if not values:
         return Cell("-")
@@ -220,11 +231,11 @@ def other_differences(results: Results, others: Sequence[Judged]) -> Table | Non
         for family in judged.families:
             if all(math.isnan(v.delta) for v in judged.of_family(family)):
                 continue
-            (column,) = _of_family(judged, family, [_difference_to(results, judged, family)], judged.metric)
+            (column,) = of_family(judged, family, [_difference_to(results, judged, family)], judged.metric)
             heading = f"{judged.about.label} {column.heading}"
             columns.append(Column(heading, column.cell, column.kind, family, block=judged.metric))
     if len(columns) == 1:
         return None
     title = "The other metrics' differences, uncorrected across metrics"
     name = f"{results.manifest.name}-others"
-    return Table.of(title, columns, results.rows, others_legend(others), _breaks(results), name)
+    return Table.of(title, columns, results.rows, others_legend(others), results.breaks, name)

@@ -1,10 +1,17 @@
 """Tables as plain text, for the terminal and for table.txt."""
 
+from __future__ import annotations
+
 import io
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, cast
 
-from lecture04.report.model import Cell, Table
+from lecture04.report.model import Cell, Note, Table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table as Grid
 
 COLOURS = {"better": "green", "worse": "red", "equivalent": "cyan", "unconfirmed": "yellow", "diverged": "magenta"}
 GAP = 3  # between two columns
@@ -16,37 +23,85 @@ def terminal(tables: Sequence[Table], width: int | None = None, *, colour: bool 
 
     `colour`: with bold titles and coloured verdicts, in a terminal's codes.
     """
-    from rich import box
+    from rich.text import Text
+
+    width = width or terminal_width()
+    blocks = []
+    for table in tables:
+        console = _console(width, colour=colour)
+        console.print(Text(table.title, style="bold"))
+        for columns in fitting(table, width):
+            console.print("", _grid(table, columns), "", sep="\n")
+        _print_notes(console, table.legend, width)
+        blocks.append(_printed(console))
+    return "\n\n".join(blocks)
+
+
+def one_block(table: Table, lead: str, width: int | None = None, *, colour: bool = False) -> str:
+    """A table that is never folded, below its title and a leading sentence, its notes at its foot.
+
+    Columns whose `block` is a number give way in that order, the highest first, until the others fit; at last the
+    rows' names are broken.
+    """
+    from rich.text import Text
+
+    width = width or terminal_width()
+    columns = _side_by_side(table, width)
+    console = _console(width, colour=colour)
+    console.print(Text(table.title, style="bold"))
+    for line in _wrapped(lead, width, indent=""):
+        console.print(Text(line))
+    console.print("", _grid(table, columns), "", sep="\n")
+    _print_notes(console, table.legend, width)
+    return _printed(console)
+
+
+def terminal_width() -> int:
+    """The width of the terminal that stdout is, or 160 in a pipe."""
     from rich.console import Console
+
+    known = Console()
+    return known.width if known.is_terminal else 160
+
+
+def _console(width: int, *, colour: bool) -> Console:
+    from rich.console import Console
+
+    return Console(file=io.StringIO(), width=width, force_terminal=colour, color_system="standard" if colour else None)
+
+
+def _printed(console: Console) -> str:
+    """What was printed, without blanks at the lines' ends."""
+    text = cast(io.StringIO, console.file).getvalue()
+    return "\n".join(line.rstrip() for line in text.rstrip().splitlines())
+
+
+def _grid(table: Table, columns: Mapping[int, int]) -> Grid:
+    """Some columns side by side, {column: its width}."""
+    from rich import box
     from rich.table import Table as Grid
     from rich.text import Text
 
-    known = Console()
-    width = width or (known.width if known.is_terminal else 160)
-    blocks = []
-    for table in tables:
-        out = io.StringIO()
-        console = Console(file=out, width=width, force_terminal=colour, color_system="standard" if colour else None)
-        console.print(Text(table.title, style="bold"))
-        for columns in fitting(table, width):
-            grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-            for i, column_width in columns.items():
-                column = table.columns[i]
-                grid.add_column(
-                    Text(column.heading), justify="left" if column.is_words else "right", width=column_width
-                )
-            for n, row in enumerate(table.rows):
-                if n in table.breaks:
-                    grid.add_section()
-                grid.add_row(*(Text(str(row[i]), style=_style(row[i], table.columns[i].kind)) for i in columns))
-            console.print("", grid, "", sep="\n")
-        for note in table.legend:
-            first, *rest = _wrapped(str(note), width)
-            line = Text(first)
-            line.stylize("bold", 0, len(note.term))
-            console.print(line, *map(Text, rest), sep="\n")
-        blocks.append("\n".join(line.rstrip() for line in out.getvalue().rstrip().splitlines()))
-    return "\n\n".join(blocks)
+    grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for i, column_width in columns.items():
+        column = table.columns[i]
+        side = "left" if column.is_words else "right"
+        grid.add_column(Text(column.heading), justify=side, width=column_width, overflow="fold")
+    for n, row in enumerate(table.rows):
+        if n in table.breaks:
+            grid.add_section()
+        grid.add_row(*(Text(str(row[i]), style=_style(row[i], table.columns[i].kind)) for i in columns))
+    return grid
+
+
+def _print_notes(console: Console, notes: Sequence[Note], width: int) -> None:
+    from rich.text import Text
+
+    for note in notes:
+        first, *rest = _wrapped(str(note), width)
+        line = Text(first)
+        line.stylize("bold", 0, len(note.term))
+        console.print(line, *map(Text, rest), sep="\n")
 
 
 def wants_colour() -> bool:
@@ -57,9 +112,18 @@ def wants_colour() -> bool:
     return console.is_terminal and console.color_system is not None and not console.no_color
 
 
-def _wrapped(text: str, width: int) -> list[str]:
-    """Lines of a paragraph, those after the first indented; a number keeps its percent sign beside it."""
-    lines = textwrap.wrap(text.replace(" %", "\xa0%"), width, subsequent_indent="  ", break_on_hyphens=False)
+def _wrapped(text: str, width: int, indent: str = "  ") -> list[str]:
+    """Lines of a paragraph, those after the first indented.
+
+    A number keeps its percent sign beside it, and a path or a command without blanks stays whole, however long.
+    """
+    lines = textwrap.wrap(
+        text.replace(" %", "\xa0%"),
+        width,
+        subsequent_indent=indent,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
     return [line.replace("\xa0", " ") for line in lines]
 
 
@@ -75,12 +139,7 @@ def fitting(table: Table, width: int) -> list[dict[int, int]]:
     Where whole headings do not fit they are broken at their spaces; figures never are. Columns of one block stay in
     one group, if that is wide enough for them.
     """
-    figures = [max((len(str(row[i])) for row in table.rows), default=0) for i in range(len(table.columns))]
-    whole = [max(len(heading), n) for heading, n in zip(table.headings, figures, strict=True)]
-    broken = [
-        max(len(heading) if len(heading) <= SHORT else max(map(len, heading.split())), n)
-        for heading, n in zip(table.headings, figures, strict=True)
-    ]
+    whole, broken = _widths(table)
     widths = whole if sum(whole) + GAP * len(whole) <= width else broken
     groups: list[dict[int, int]] = [{0: widths[0]}]
 
@@ -96,6 +155,39 @@ def fitting(table: Table, width: int) -> list[dict[int, int]]:
                 groups.append({0: widths[0]})
             groups[-1][i] = widths[i]
     return groups
+
+
+def _widths(table: Table) -> tuple[list[int], list[int]]:
+    """The columns' widths with their headings in one line, and with them broken at their spaces."""
+    figures = [max((len(str(row[i])) for row in table.rows), default=0) for i in range(len(table.columns))]
+    whole = [max(len(heading), n) for heading, n in zip(table.headings, figures, strict=True)]
+    broken = [
+        max(len(heading) if len(heading) <= SHORT else max(map(len, heading.split())), n)
+        for heading, n in zip(table.headings, figures, strict=True)
+    ]
+    return whole, broken
+
+
+LEAST_NAME = 8
+"""Signs of a row's name that stand in one line, however narrow the terminal."""
+
+
+def _side_by_side(table: Table, width: int) -> dict[int, int]:
+    """{column: its width} of those that fit beside each other."""
+    whole, broken = _widths(table)
+    left = list(range(len(table.columns)))
+
+    def taken(widths: Sequence[int], name: int) -> int:
+        return name + sum(widths[i] for i in left[1:]) + GAP * (len(left) - 1)
+
+    giving_way = sorted({c.block for c in table.columns if c.block.isdigit()}, key=int, reverse=True)
+    for block in ("", *giving_way):
+        left = [i for i in left if table.columns[i].block != block or not block]
+        for widths in (whole, broken):
+            if taken(widths, widths[0]) <= width:
+                return {i: widths[i] for i in left}
+    name = max(LEAST_NAME, width - taken(broken, 0))
+    return {i: broken[i] if i else min(name, broken[0]) for i in left}
 
 
 def _blocks(table: Table) -> list[list[int]]:

@@ -1,0 +1,97 @@
+"""The first screen of a table: the answer, the columns that it stands on, and what one must know to read them.
+
+Everything else is in table.md, in the page, and on the terminal with table.verbose=true.
+"""
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+
+from lecture04.report.answer import answer, short
+from lecture04.report.comparison import Judged, excess_of
+from lecture04.report.model import Cell, Column, Note, Table
+from lecture04.report.results import Results
+from lecture04.report.table import (
+    HIGH_VARIANCE,
+    MISMATCHED,
+    SEEDS_NEEDED,
+    columns_of_verdicts,
+    mean_cell,
+    of_family,
+)
+from lecture04.report.text import one_block
+
+LONG_NAME = 16
+"""Signs of a row's name that a heading has room for."""
+
+
+def screen(results: Results, judged: Judged, width: int | None = None, *, colour: bool = False) -> str:
+    """The text, at most `width` wide (None: the terminal's)."""
+    title, notes = results.manifest.title, list(_notes(results, judged))
+    table = Table.of(title, list(_columns(results, judged)), results.rows, notes, results.breaks)
+    return one_block(table, answer(results, judged), width, colour=colour)
+
+
+def _columns(results: Results, judged: Judged) -> Iterator[Column[str]]:
+    """The rows, their means, how far these are from the best possible, and the verdicts.
+
+    Of those that give way in a narrow terminal, `block` is the place in that order, the last one first.
+    """
+    families = judged.families
+    excess = excess_of(results, judged.metric)
+    for column in columns_of_verdicts(results, judged, details=False):
+        heading = column.heading.removeprefix(f"{column.of}: ")
+        if len(results.rows[0]) > LONG_NAME:
+            heading = heading.replace(results.rows[0], "the first")
+        yield replace(column, heading=heading, block="2" if column.of == "total" else "")
+        if column.kind == "mean" and excess:
+            yield Column("excess, nats", partial(mean_cell, results, excess), "metric", excess, block="1")
+    if len(families) == 1 and any(v.plan for v in judged.verdicts):
+        yield from (replace(c, block="3") for c in of_family(judged, families[0], [SEEDS_NEEDED], ""))
+
+
+def _notes(results: Results, judged: Judged) -> Iterator[Note]:
+    """At most three: what an interval is, what a verdict and the excess do not say, what is odd about single rows."""
+    if interval := _interval(judged):
+        yield Note("[low, high]", interval)
+    if words := list(_words(results, judged)):
+        (term, text), *more = words
+        yield Note(term, " ".join([text, *(f"{term}: {text}" for term, text in more)]))
+    if odd := "; ".join(_odd(results, judged)):
+        yield Note("note", f"{odd}.")
+
+
+def _interval(judged: Judged) -> str:
+    """Where the true differences of the first family lie; empty without an interval."""
+    first = judged.of_family(judged.families[0]) if judged.families else []
+    sure = [v for v in first if not math.isnan(v.half_width)]
+    if not sure:
+        return ""
+    what = "steps" if sure[0].family == "step" else "differences"
+    together = f"for all {len(sure)} {what} at once " if len(sure) > 1 else ""
+    return f"the true difference lies in it, {together}in {100 * (1 - sure[0].alpha):.4g} % of such tables."
+
+
+def _words(results: Results, judged: Judged) -> Iterator[tuple[str, str]]:
+    """What would be misread."""
+    if any(v.verdict == "within noise" for v in judged.verdicts):
+        yield "within noise", "the seeds alone can differ so; it does not mean equal."
+    if excess_of(results, judged.metric):
+        yield "excess", "0 is the best possible loss."
+
+
+def _odd(results: Results, judged: Judged) -> Iterator[str]:
+    """What is to be known of single rows, each in a few words."""
+    if noisy := dict.fromkeys(row for v in judged.verdicts for row in v.excluded):
+        yield f"{HIGH_VARIANCE} much noisier than the others, judged by its own seeds: {_names(results, noisy)}"
+    if off := results.mismatched:
+        yield f"{MISMATCHED} another number of parameters: {_names(results, off)}"
+    if failed := [row for row in results.rows if results.failed_seeds(row)]:
+        yield f"seeds failed, and each run's train.log says why: {_names(results, failed)}"
+    if other := [row for row in results.rows if results.manifest.rows[row].other_code]:
+        yield f"runs of other code: {_names(results, other)}"
+
+
+def _names(results: Results, rows: Iterable[str]) -> str:
+    return ", ".join(short(results, row) for row in rows)
