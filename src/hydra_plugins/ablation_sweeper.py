@@ -41,16 +41,17 @@ class AblationSweeper(Sweeper):
         from lecture04.sweep import command
 
         asked = OverridesParser.create(config_loader=self.loader).parse_overrides(arguments)
-        table = settings_of(self.ours).sweep
+        settings = settings_of(self.ours)
         plan = command.plan(
-            table,
+            settings.sweep,
             asked,
             is_group=lambda key: bool(self.loader.get_group_options(key)),
             compose=lambda lines: resolved(self.loader.load_sweep_config(self.ours, list(lines))),
         )
-        if table.plan:
+        typed = overrides.TYPED or sys.argv[1:]
+        if settings.sweep.plan:
             command.show(plan, self.ours.hydra.launcher)
-        elif command.execute(plan, self.starter, overrides.TYPED or sys.argv[1:]):
+        elif command.execute(plan, self.starter, typed, verbose=settings.table.verbose):
             sys.exit(1)
 
 

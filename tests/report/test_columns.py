@@ -12,7 +12,7 @@ import pytest
 from lecture04.records import metrics
 from lecture04.records.metrics import METRICS, Metric
 from lecture04.report import columns, write
-from lecture04.report.comparison import judge_metric
+from lecture04.report.comparison import judge_all, judge_metric
 from lecture04.report.html.page import page
 from lecture04.report.latex import latex
 from lecture04.report.markdown import markdown
@@ -86,7 +86,7 @@ def test_a_declared_metric_is_judged_on_its_own_scale_and_explained(folder, cell
 
 def test_every_renderer_and_the_page_show_both(folder):
     results = collect(folder)
-    write(folder)
+    write(folder, results, judge_all(results))
     shown = [
         markdown(build(results)),
         latex(build(results)).replace("\\\\", " "),

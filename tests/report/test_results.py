@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
+from lecture04 import report
 from lecture04.config.messages import UserError
 from lecture04.records.record import Status
-from lecture04.report import write
 from lecture04.report.comparison import judge_all
 from lecture04.report.results import collect
 from lecture04.stats import judge
@@ -18,6 +18,11 @@ from lecture04.stats import judge
 PPL = {"base": (3.822, 3.815, 3.824), "rmsnorm": (3.825, 3.816, 3.829), "swiglu": (3.790, 3.785, 3.795)}
 ODD = {**PPL, "bad": (3.9, math.nan, 3.8), "half": (3.8, None, "failed")}
 FILES = ("table.txt", "table.md", "table.tex", "runs.csv", "contrasts.csv")
+
+
+def write(folder):
+    results = collect(folder)
+    report.write(folder, results, judge_all(results))
 
 
 def read(path):
@@ -60,15 +65,25 @@ def test_a_row_that_lacks_a_key_and_a_manifest_without_its_command_are_said_too(
         collect(folder)
 
 
-def test_writing_twice_gives_the_same_files_and_says_where(table_folder):
+def test_reporting_twice_gives_the_same_files_and_says_where(table_folder):
     folder = table_folder(ODD)
-    said = write(folder)
+    said = list(report.report(folder))
     first = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
-    assert write(folder) == said
+    page = (folder / "report.html").stat()
+    assert list(report.report(folder)) == said
     assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == first
-    for name in FILES:
-        assert name in first
-        assert name in said
+    assert (folder / "report.html").stat().st_mtime_ns == page.st_mtime_ns, "what did not change is not made again"
+    assert {*FILES, "report.html"} <= set(first)
+    assert str(folder / "report.html") in said[-1]
+
+
+def test_the_answer_is_there_before_anything_is_written(table_folder):
+    folder = table_folder(PPL)
+    answer = next(report.report(folder))
+    assert "swiglu (-0.79 %) is better than base" in answer
+    assert [path.name for path in folder.iterdir()] == ["sweep.json"]
+    assert "family-adjusted p" not in answer
+    assert "family-adjusted p" in next(report.report(folder, verbose=True))
 
 
 def test_any_file_comes_back_from_the_records_alone(table_folder):
@@ -169,8 +184,8 @@ def test_a_table_that_cannot_be_read_keeps_no_other_from_being_rebuilt(table_fol
 def test_the_report_is_rebuilt_without_torch(table_folder):
     folder = table_folder(PPL)
     script = (
-        "import sys; from lecture04.report import write; from pathlib import Path\n"
-        "write(Path(sys.argv[1])); assert not {'torch', 'wandb'} & set(sys.modules)"
+        "import sys; from lecture04.report import report; from pathlib import Path\n"
+        "list(report(Path(sys.argv[1]))); assert not {'torch', 'wandb'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", script, str(folder)], check=True)
     command = [sys.executable, "-m", "lecture04.cli.main", "report"]

@@ -10,19 +10,10 @@ from lecture04.records.metrics import METRICS
 from lecture04.report.comparison import judge_all
 from lecture04.report.table import build
 from lecture04.stats import Logit, judge, judged_values
+from tests.report.examples import PPL, RECIPE
 
-PPL = {"base": (3.822, 3.815, 3.824), "rmsnorm": (3.825, 3.816, 3.829), "swiglu": (3.790, 3.785, 3.795)}
 NOPE = {"nope": (3.871, 3.860, 3.874)}
 LLAMA = {"llama": (3.848, 3.872, 3.799)}
-RECIPE = {
-    "2017": (3.812, 3.817, 3.815),
-    "+ pre-norm": (3.839, 3.855, 3.867),
-    "+ RMSNorm": (3.869, 3.860, 3.857),
-    "+ SwiGLU": (3.858, 3.831, 3.848),
-    "+ RoPE": (3.806, 3.794, 3.787),
-    "+ GQA": (3.787, 3.807, 3.791),
-    "+ no biases": (3.790, 3.794, 3.787),
-}
 GRID = {f"lr {lr}: {row}": seeds for lr in (1, 2) for row, seeds in PPL.items()}
 SLICES = {row: row.partition(":")[0] for row in GRID}
 
@@ -165,7 +156,8 @@ def test_a_declared_margin_has_its_column_and_its_note(make_results, cell, words
     table, *_ = build(make_results(PPL, delta=0.01))
     v = next(v for v in judge(logs(PPL), delta=0.01) if v.row == "rmsnorm")
     assert cell(table, "rmsnorm", "seeds for margin").value == v.seeds_for_margin
-    assert "±1.01 % (0.0100 nats)".replace("1.01", f"{100 * math.expm1(0.01):.2f}") in words(table)
+    low, high = (f"{100 * math.expm1(sign * 0.01):.2f} % ({sign * 0.01:.4f} nats)" for sign in (-1, 1))
+    assert f"from {low} to {high}, declared in sweep.delta" in words(table)
     assert table.headings.index("seeds for margin") < table.headings.index("seeds needed")
     without, *_ = build(make_results(PPL))
     assert "seeds for margin" not in without.headings

@@ -3,6 +3,7 @@
 import argparse
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from lecture04.config import messages
@@ -18,6 +19,7 @@ def parser() -> argparse.ArgumentParser:
         prog="lecture04 report", description="Builds tables again from their records, and prints them."
     )
     p.add_argument("names", nargs="*", metavar="NAME", help="folders in OUTPUTS/sweeps; all where none is named")
+    p.add_argument("--verbose", action="store_true", help="print every column and the whole legend")
     p.add_argument("--html", action="store_true", help="write each table's page and their index instead")
     p.add_argument("--figures", action="store_true", help="write each table's figures as PNG, SVG and PDF instead")
     p.add_argument("--wandb", action="store_true", help="send each table to Weights & Biases instead")
@@ -28,11 +30,11 @@ def parser() -> argparse.ArgumentParser:
     return p
 
 
-def table(folder: Path) -> str:
-    """Write every file of a table again; the table as text."""
-    from lecture04.report import write
+def table(folder: Path, *, verbose: bool) -> str:
+    """Write every file of a table again; what it says, and where everything lies."""
+    from lecture04.report import report
 
-    return write(folder) + "\n"
+    return "\n\n".join(report(folder, verbose=verbose)) + "\n"
 
 
 def page(folder: Path) -> str:
@@ -97,7 +99,7 @@ def main(args: argparse.Namespace) -> None:
 
         over_tables(args.names, sweeps, send)
     if not (args.html or args.figures or args.wandb):
-        over_tables(args.names, sweeps, table)
+        over_tables(args.names, sweeps, partial(table, verbose=args.verbose))
 
 
 def entry() -> None:

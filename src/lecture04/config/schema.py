@@ -188,6 +188,13 @@ class Table:
 
 
 @dataclass
+class Printed:
+    """How a table is printed. `verbose`: with every column and the whole legend, not the first screen alone."""
+
+    verbose: bool = False
+
+
+@dataclass
 class Paths:
     """Where results lie, from the folder that the command is run in."""
 
@@ -227,7 +234,7 @@ PARTS: dict[str, type[Options]] = {
 }
 """The families that every run needs one choice of, with what each of their parts has."""
 
-SESSION = ("logger", "paths", "runs", "origin", "parts")
+SESSION = ("logger", "paths", "runs", "origin", "parts", "table")
 """The settings that belong to the session: no run and no table is another one for them."""
 ARCHITECTURE = ("ffn", "norm", "placement", "attention", "posenc")
 """Those of them that make up the model."""
@@ -243,7 +250,7 @@ Settings: Any = make_dataclass(
         ),
         *(
             (name, cls, field(default_factory=cls))
-            for name, cls in (("paths", Paths), ("runs", Runs), ("sweep", Table))
+            for name, cls in (("paths", Paths), ("runs", Runs), ("sweep", Table), ("table", Printed))
         ),
         ("parts", list[str], field(default_factory=lambda: list[str]())),
         ("seed", int, bounded(0, at_least=0)),

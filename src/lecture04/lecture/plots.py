@@ -106,7 +106,7 @@ def recipe(evidence: Evidence) -> Figure:
             axes.fill_between([x - 0.28, x + 0.28], low, high, color="0.85", linewidth=0)
             apart = steps[row].is_apart
             axes.annotate(
-                steps[row].written().split(" ±")[0] + " %",
+                steps[row].written().partition(" [")[0] + " %",
                 (x, max(high, *values[row].values())),
                 xytext=(0, 5),
                 textcoords="offset points",

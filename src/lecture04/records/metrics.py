@@ -101,7 +101,16 @@ def declare(metric: Metric) -> Metric:
 for _split in ("train", "val", "test"):
     declare(Metric(f"{_split}/nll", f"{_split} NLL", ".4f", unit="nats", noisy=True))
     declare(Metric(f"{_split}/ppl", f"{_split} ppl", ".3f", unit="nats", scale="log", noisy=True))
-    declare(Metric(f"{_split}/excess", f"{_split} excess", ".4f", unit="nats", noisy=True))
+    declare(
+        Metric(
+            f"{_split}/excess",
+            f"{_split} excess",
+            ".4f",
+            unit="nats",
+            noisy=True,
+            about="NLL above that of the true distribution on the same tokens, in nats; 0 is the best possible",
+        )
+    )
 declare(
     Metric(
         "pronouns/accuracy",

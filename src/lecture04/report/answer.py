@@ -12,7 +12,7 @@ from lecture04.stats import Verdict
 
 MOST_NAMED = 4
 """Rows that are named with the same verdict; of more, the first ones and how many others."""
-NUMBERS = "no one two three four five six seven eight nine ten eleven twelve".split()
+NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 
 
 def answer(results: Results, judged: Judged) -> str:

@@ -99,14 +99,14 @@ def _band(results: Results, judged: Judged) -> Iterator[Note]:
         "[low, high]",
         "the interval of a difference: the true one lies inside, in the sense that "
         f"{_together(results, judged, level)}. On the judged scale it is the difference ± the seed-noise band, "
-        f"q s sqrt(1/n + 1/n0) for n and n0 seeds, with {_quantiles(judged)}; its two ends are carried to the scale that "
-        "is shown",
+        f"q s sqrt(1/n + 1/n0) for n and n0 seeds, with {_quantiles(judged)}; its two ends are carried to the scale "
+        "that is shown",
     )
     if sure.blocked:
         text = (
-            f"{judged.amount(sure.s)}, what is left of one run's noise when each seed's mean over the rows is taken off, "
-            "as a seed means the same start and the same data order in every row (blocked). It comes from all rows "
-            f"together ({sure.df} degrees of freedom). One run by itself varies by {judged.amount(sure.run_sd)} "
+            f"{judged.amount(sure.s)}, what is left of one run's noise when each seed's mean over the rows is taken "
+            "off, as a seed means the same start and the same data order in every row (blocked). It comes from all "
+            f"rows together ({sure.df} degrees of freedom). One run by itself varies by {judged.amount(sure.run_sd)} "
             "(standard deviation) when only the seed changes"
         )
     else:
@@ -121,8 +121,8 @@ def _band(results: Results, judged: Judged) -> Iterator[Note]:
     yield from _declared(results, judged, sure)
     yield Note(
         "family-adjusted p",
-        "the probability, were all rows equal, that the seeds alone put some difference, anywhere in the family, as far "
-        f"out as this one; below {_percent(sure.alpha)} exactly where a difference leaves its band",
+        "the probability, were all rows equal, that the seeds alone put some difference, anywhere in the family, as "
+        f"far out as this one; below {_percent(sure.alpha)} exactly where a difference leaves its band",
     )
     centred = ", each seed's mean over the rows taken off first" if sure.blocked else ""
     yield Note(
@@ -138,8 +138,8 @@ def _band(results: Results, judged: Judged) -> Iterator[Note]:
     yield Note(
         "seeds needed",
         "seeds a row with which a table like this finds a true difference as large as the one seen 80 % of the time; "
-        "in brackets for the far and the near end of its interval (only the first where it holds 0). The difference seen "
-        "is itself uncertain, and that of a row picked for its size is too large",
+        "in brackets for the far and the near end of its interval (only the first where it holds 0). The difference "
+        "seen is itself uncertain, and that of a row picked for its size is too large",
     )
 
 
@@ -192,7 +192,8 @@ def _smallest(judged: Judged) -> str:
 
 def _declared(results: Results, judged: Judged, sure: Verdict) -> Iterator[Note]:
     if sure.margin is not None:
-        yield Note("margin", f"±{judged.amount(sure.margin)}, declared in sweep.delta: what is smaller does not matter")
+        low, high = (judged.amount(sign * sure.margin) for sign in (-1, 1))
+        yield Note("margin", f"from {low} to {high}, declared in sweep.delta: what lies between does not matter")
     looks = results.manifest.looks
     if looks > 1:
         yield Note(

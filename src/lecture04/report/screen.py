@@ -10,7 +10,7 @@ from functools import partial
 
 from lecture04.report.answer import answer, short
 from lecture04.report.comparison import Judged, excess_of
-from lecture04.report.model import Cell, Column, Note, Table
+from lecture04.report.model import Column, Note, Table
 from lecture04.report.results import Results
 from lecture04.report.table import (
     HIGH_VARIANCE,
@@ -84,11 +84,11 @@ def _words(results: Results, judged: Judged) -> Iterator[tuple[str, str]]:
 def _odd(results: Results, judged: Judged) -> Iterator[str]:
     """What is to be known of single rows, each in a few words."""
     if noisy := dict.fromkeys(row for v in judged.verdicts for row in v.excluded):
-        yield f"{HIGH_VARIANCE} much noisier than the others, judged by its own seeds: {_names(results, noisy)}"
+        yield f"{HIGH_VARIANCE} much noisier, judged by its own seeds: {_names(results, noisy)}"
     if off := results.mismatched:
         yield f"{MISMATCHED} another number of parameters: {_names(results, off)}"
     if failed := [row for row in results.rows if results.failed_seeds(row)]:
-        yield f"seeds failed, and each run's train.log says why: {_names(results, failed)}"
+        yield f"failed seeds (see train.log): {_names(results, failed)}"
     if other := [row for row in results.rows if results.manifest.rows[row].other_code]:
         yield f"runs of other code: {_names(results, other)}"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import textwrap
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from lecture04.report.model import Cell, Note, Table
@@ -56,6 +57,13 @@ def one_block(table: Table, lead: str, width: int | None = None, *, colour: bool
     return _printed(console)
 
 
+def linked(file: Path) -> str:
+    """A file's path; in a terminal that takes them, as a link that opens it."""
+    if not wants_colour():
+        return str(file)
+    return f"\x1b]8;;{file.absolute().as_uri()}\x1b\\{file}\x1b]8;;\x1b\\"
+
+
 def terminal_width() -> int:
     """The width of the terminal that stdout is, or 160 in a pipe."""
     from rich.console import Console
@@ -86,7 +94,8 @@ def _grid(table: Table, columns: Mapping[int, int]) -> Grid:
     for i, column_width in columns.items():
         column = table.columns[i]
         side = "left" if column.is_words else "right"
-        grid.add_column(Text(column.heading), justify=side, width=column_width, overflow="fold")
+        whole = column.kind == "verdict" and column_width >= len(column.heading)
+        grid.add_column(Text(column.heading), justify=side, width=column_width, overflow="fold", no_wrap=whole)
     for n, row in enumerate(table.rows):
         if n in table.breaks:
             grid.add_section()

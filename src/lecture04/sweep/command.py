@@ -44,7 +44,7 @@ def show(plan: Plan, launcher_config: Mapping[str, object]) -> None:
     print_plan(plan, n_jobs if isinstance(n_jobs, int) and n_jobs > 0 else cores)
 
 
-def execute(plan: Plan, launcher: Launcher, arguments: Sequence[str]) -> int:
+def execute(plan: Plan, launcher: Launcher, arguments: Sequence[str], *, verbose: bool = False) -> int:
     """Launch what is missing and print the table. Returns the number of runs that failed."""
     command = command_line("train.py", arguments)
     todo = [job for wave in plan.waves for job in missing(wave)]
@@ -59,7 +59,7 @@ def execute(plan: Plan, launcher: Launcher, arguments: Sequence[str]) -> int:
             launch(plan, launcher, wandb_mode=probe.mode())
     finally:
         # Also after an interrupt: the table of what is there.
-        _report(plan, command, is_new=bool(todo))
+        _report(plan, command, is_new=bool(todo), verbose=verbose)
     if todo and (plan.folder / "sweep.json").exists():
         from lecture04.report.wandb import send
 
@@ -71,20 +71,21 @@ def execute(plan: Plan, launcher: Launcher, arguments: Sequence[str]) -> int:
     return len(failed)
 
 
-def _report(plan: Plan, command: str, *, is_new: bool) -> None:
+def _report(plan: Plan, command: str, *, is_new: bool, verbose: bool) -> None:
     """Write and print the table, where any run has ended; until then an earlier table stays as it is.
 
     With it stands what its runs were made with, as long as none is added.
     """
     if any(job.is_complete for job in plan.jobs):
-        from lecture04.report import write
+        from lecture04.report import report
         from lecture04.report.environment import environment
 
         before = {} if is_new else read_json(plan.folder / "sweep.json") or {}
         manifest = replace(plan.manifest(command), environment=before.get("environment") or environment())
         plan.folder.mkdir(parents=True, exist_ok=True)
         write_whole(plan.folder / "sweep.json", json.dumps(manifest.to_json(), indent=1) + "\n")
-        print(write(plan.folder))
+        for text in report(plan.folder, verbose=verbose):
+            print(text, end="\n\n", flush=True)
 
 
 def repeat(job: Job) -> str:

@@ -56,7 +56,7 @@ class Garden(Data):
     MAX_LEN: ClassVar[int] = 64
     MEAN_LEN: ClassVar[float] = 24.87
     """Tokens that are predicted in a training document, on average."""
-    columns: ClassVar[tuple[str, ...]] = ("pronouns/accuracy",)
+    columns: ClassVar[tuple[str, ...]] = ("test/excess", "pronouns/accuracy")
 
     vocab_size: int = bounded(VOCAB_SIZE, at_least=1)
     max_len: int = bounded(MAX_LEN, at_least=1)

@@ -70,15 +70,13 @@ class Difference:
         return None if self.is_open else not self.is_apart
 
     def written(self) -> str:
-        """`+1.02 ± 0.68 %`."""
+        """`+1.02 [+0.35, +1.70] %`, the interval by its two ends on the shown scale."""
         if math.isnan(self.delta):
             return self.verdict
         digits, unit = (2, f" {self.scale.unit}") if self.scale.unit else (4, "")
-        text = f"{self.scale.difference(self.delta):+.{digits}f}"
-        if math.isnan(self.half_width):
-            return text + unit
-        low, high = (self.scale.difference(self.delta + sign * self.half_width) for sign in (-1, 1))
-        return f"{text} ± {(high - low) / 2:.{digits}f}{unit}"
+        shown = [self.scale.difference(self.delta + sign * self.half_width) for sign in (-1, 1)]
+        ends = "" if math.isnan(self.half_width) else f" [{shown[0]:+.{digits}f}, {shown[1]:+.{digits}f}]"
+        return f"{self.scale.difference(self.delta):+.{digits}f}{ends}{unit}"
 
     def beside_the_lecture(self) -> str:
         """A difference of perplexities beside what two of the lecture's seeds differed by; empty without a figure."""
@@ -89,7 +87,7 @@ class Difference:
         return f"{how} than the {noise:.1%} by which two of the lecture's seeds differed"
 
     def described(self) -> str:
-        """`RMSNorm against LayerNorm +1.02 ± 0.68 %`."""
+        """`RMSNorm against LayerNorm +1.02 [+0.35, +1.70] %`."""
         return f"{self.row} against {self.reference} {self.written()}"
 
 
