@@ -18,7 +18,7 @@ SEVERAL = {
 
 
 @pytest.mark.parametrize("case", SEVERAL)
-@pytest.mark.parametrize("width", [60, 80, 120, 200])
+@pytest.mark.parametrize("width", [64, 80, 120, 200])
 def test_it_is_one_block_in_which_no_verdict_leaves_its_row(case, width, make_results):
     values, settings = SEVERAL[case]
     results = make_results(values, **settings)

@@ -48,9 +48,10 @@ def test_minus_m_may_stand_in_the_middle_and_the_sweep_ends_with_its_table(swept
     folder, done = swept
     assert len(runs(folder)) == 2
     assert "swiglu, rmsnorm" in done.stdout
-    assert "seed 0" in done.stdout
-    assert "seed 1" in done.stdout
+    assert re.search(r"swiglu, rmsnorm: test ppl [\d.]+, the mean of 2 seeds", done.stdout)
     assert "table.md" in done.stdout
+    (page,) = (folder / "outputs" / "sweeps").glob("*/report.html")
+    assert str(page.relative_to(folder)) in done.stdout
     assert "\x1b" not in done.stdout + done.stderr, "a pipe gets no terminal codes"
 
 

@@ -75,7 +75,7 @@ def _verdicts(judged: Judged) -> Iterator[Note]:
         )
     if said["single"]:
         yield Note(
-            "single run", "one of the two rows has one seed. A band is then a screen only: it says what to repeat"
+            "single run", "one of the two rows has one seed. A band then only tells what to repeat"
         )
     if any(v.verdict == "no noise" for v in judged.verdicts):
         yield Note(
