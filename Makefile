@@ -9,7 +9,7 @@ seeds   = $(if $(SEEDS),seed=$(SEEDS))
 ABLATIONS = $(patsubst sweeps/%.yaml,%-ablation,$(wildcard sweeps/*.yaml))
 
 .DEFAULT_GOAL := help
-.PHONY: help install $(ABLATIONS) lecture report figures plan tables parts test test-slow benchmark aa wheel try-wheel lint types check clean
+.PHONY: help install $(ABLATIONS) lecture report figures plan tables parts test test-slow benchmark aa docs wheel try-wheel lint types check clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z_-]+:.*## / {printf "  %-27s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,6 +69,9 @@ benchmark: $(READY)  ## a training step against peers, in ratios
 
 aa: $(READY)  ## the A/A test on the runs of aa-ablation: are rows told apart that differ in their seeds alone?
 	@$(BIN)/python tools/aa.py
+
+docs: $(READY)  ## every picture and figure of README.md and docs/ again (PART=screens for one; all takes an hour)
+	@$(BIN)/python tools/docs.py $(PART)
 
 wheel: $(READY)  ## the wheel, into dist/
 	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .

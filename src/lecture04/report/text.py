@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -65,11 +66,11 @@ def linked(file: Path) -> str:
 
 
 def terminal_width() -> int:
-    """The width of the terminal that stdout is, or 160 in a pipe."""
+    """What COLUMNS says, or the width of the terminal that stdout is, or 160 in a pipe."""
     from rich.console import Console
 
     known = Console()
-    return known.width if known.is_terminal else 160
+    return known.width if known.is_terminal or os.environ.get("COLUMNS", "").isdigit() else 160
 
 
 def _console(width: int, *, colour: bool) -> Console:

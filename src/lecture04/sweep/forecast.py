@@ -84,7 +84,12 @@ def _reach_notes(plan: Plan, judged: Judged, sure: Verdict | None) -> Iterator[N
             "s, the standard deviation of a result when only the seed changes; two finished seeds in a row tell it",
         )
         return
-    text = f"{judged.amount(sure.s)}, the noise of one run, by the runs that are there ({sure.df} degrees of freedom)"
+    what = (
+        "what is left of the noise of one run without the seeds' shared part"
+        if sure.blocked
+        else "the noise of one run"
+    )
+    text = f"{judged.amount(sure.s)}, {what}, by the runs that are there ({sure.df} degrees of freedom)"
     if not sure.blocked and blocks(len(plan.rows), len(plan.seeds)):
         text += "; the planned seeds will be compared seed by seed (blocked), which may lower s"
     yield Note("s", text)
@@ -115,7 +120,7 @@ def _needs(judged: Judged) -> Iterator[Table]:
         Note(
             "seeds needed",
             "seeds a row with which a true difference as large as the one seen is found 80 % of the time; in brackets "
-            "for the far and the near end of its interval (∞ where it holds 0)",
+            "for the far and the near end of its interval (only the first where it holds 0)",
         ),
         Note("more seeds", "how many that is beyond those that are there. Say how many there will be before you look"),
     ]
