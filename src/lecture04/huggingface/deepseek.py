@@ -108,6 +108,16 @@ def read_deepseek(theirs: Theirs) -> config.Architecture:
     )
 
 
+def write_deepseek_v2(c: config.Architecture) -> dict[str, Any]:
+    """As V3's, but for odd widths, at which transformers' rotation of pairs in one view fails."""
+    theirs = write_deepseek(c)
+    if d_latent(c) % 2:
+        raise ValueError(f"attention.d_latent={d_latent(c)}: deepseek_v2 needs an even one.")
+    if c.model.d_head % 2:
+        raise ValueError(f"model.n_heads={c.model.n_heads}: deepseek_v2 needs an even d_head, not {c.model.d_head}.")
+    return theirs
+
+
 def write_deepseek(c: config.Architecture) -> dict[str, Any]:
     """Every layer dense."""
     is_latent = isinstance(c.attention, config.MLA)
@@ -181,7 +191,7 @@ ARCHITECTURES = (
         "DeepseekV2ForCausalLM",
         DEEPSEEK,
         read_deepseek,
-        write_deepseek,
+        write_deepseek_v2,
         NEEDED,
         ABSENT | {"num_key_value_heads": None, "first_k_dense_replace": 0},
         EXPERTS,

@@ -42,7 +42,8 @@ def read_rope(theirs: Theirs, name: str, d_head: int, n_ctx: int, share: float =
     inert = ("finetuned", LENGTH) if kind in ("default", "linear") else ("finetuned",)
     if foreign := list(unknown(given, (*OF_ALL, *OF_TYPE[kind]), inert, f"{where}.")):
         raise ValueError("\n".join(line.replace("known here", f"a setting of rope_type={kind}") for line in foreign))
-    share = given.get("partial_rotary_factor", share)
+    if (said := given.get("partial_rotary_factor")) is not None:
+        share = said
     width = None if share == 1 else int(d_head * share)
     if width is not None and (width < 2 or width % 2 or width > d_head):
         raise ValueError(

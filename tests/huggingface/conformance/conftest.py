@@ -35,6 +35,7 @@ from lecture04.huggingface.mapping import NameMap
 from lecture04.nn.model import LanguageModel
 
 transformers.logging.set_verbosity_error()
+transformers.logging.disable_progress_bar()
 
 DOC = Path(__file__).parents[3] / "docs" / "conformance.md"
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
