@@ -123,8 +123,9 @@ def _with_prefix(tensors: Mapping[str, Held], table: NameMap) -> str:
     """What stands before the names of all tensors and does not belong there; empty where nothing does."""
     if table.embed in tensors:
         return ""
-    embed = next((name for name in tensors if name.endswith(f".{table.embed}")), "")
-    prefix = embed.removesuffix(table.embed)
+    of_body = table.embed.partition(".")[2]  # as a model without a head has it
+    ends = [(name, end) for end in (table.embed, of_body) for name in tensors if name.endswith(f".{end}")]
+    prefix = ends[0][0].removesuffix(ends[0][1]) if ends else ""
     if not prefix or not all(name.startswith(prefix) for name in tensors):
         return ""
     of_whom = next((text for start, text in WRAPPERS.items() if prefix.startswith(start)), "")
@@ -188,7 +189,7 @@ def save(
     try:
         _refuse_to_overwrite(folder)
     except OSError as e:
-        raise UserError(f"{folder}: cannot be looked at: {e.strerror}.") from e
+        raise UserError(f"{folder}: cannot be written: {e.strerror}.") from e
     try:
         tensors = write_state(their.table, model.state_dict(), c)
     except ValueError as e:

@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from lecture04 import config
+from lecture04.huggingface.known import INERT, unknown
 from lecture04.huggingface.mapping import (
     K_HALVES,
     Q_HALVES,
@@ -19,7 +20,6 @@ from lecture04.huggingface.mapping import (
     n_heads,
     rule,
 )
-from lecture04.huggingface.known import INERT, unknown
 from lecture04.huggingface.rope import ABSENT as ROPE
 from lecture04.huggingface.rope import read_rope, scaling_of, write_rope
 from lecture04.huggingface.settings import (

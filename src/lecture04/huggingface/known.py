@@ -58,7 +58,7 @@ INERT = frozenset(
         "typical_p",
     )
 )
-"""What changes no logit in any of the architectures. So do names that begin with an underscore: a library's own notes."""
+"""What changes no logit in any architecture. Nor does a name that begins with an underscore: a library's own note."""
 
 NEUTRAL: Mapping[str, tuple[object, ...]] = {
     "is_encoder_decoder": (False,),

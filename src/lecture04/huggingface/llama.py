@@ -52,7 +52,6 @@ GEMMA = replace(LLAMA, rules=rules(Shifted(1.0), PRE), embed_scale=lambda c: mat
 GEMMA2 = replace(GEMMA, rules=rules(Shifted(1.0), SANDWICH))
 
 
-
 def _read(
     theirs: Theirs,
     *,
@@ -117,7 +116,9 @@ def _refuse_layers(theirs: Theirs) -> None:
     if kinds is None:
         return
     if kinds != ["full_attention"] * min(n_layers, 10**6):  # no list in a file is longer
-        shown = f"[{', '.join(map(str, kinds[:3]))}{', ...' if kinds[3:] else ''}]" if isinstance(kinds, list) else kinds
+        shown = (
+            f"[{', '.join(map(str, kinds[:3]))}{', ...' if kinds[3:] else ''}]" if isinstance(kinds, list) else kinds
+        )
         raise ValueError(f"layer_types={shown}: here all {n_layers} layers are full_attention.")
 
 

@@ -25,7 +25,9 @@ def scaling_of(theirs: Theirs) -> tuple[str, Theirs]:
     """The rotary settings that stand below a name, and the name. Raises ValueError where two such disagree."""
     old, new = theirs.get("rope_scaling"), theirs.get("rope_parameters")
     if old and new and old != new:
-        raise ValueError("rope_scaling, rope_parameters: both are there and differ; one is the older name of the other.")
+        raise ValueError(
+            "rope_scaling, rope_parameters: both are there and differ; one is the older name of the other."
+        )
     return ("rope_scaling", old) if old else ("rope_parameters", new or {})
 
 
@@ -51,9 +53,7 @@ def read_rope(theirs: Theirs, name: str, d_head: int, n_ctx: int, share: float =
             "even number of them, 2 or more."
         )
     scaling = _read_scaling(kind, given, n_ctx)
-    return config.asked(
-        config.Rope, name=name, base=float(given.get("rope_theta", base)), width=width, scaling=scaling
-    )
+    return config.asked(config.Rope, name=name, base=float(given.get("rope_theta", base)), width=width, scaling=scaling)
 
 
 def read_whole_rope(theirs: Theirs, name: str, d_head: int, n_ctx: int) -> Any:
