@@ -4,7 +4,7 @@ Every option of every part that makes up a model is varied. A failure prints the
 """
 
 import random
-from dataclasses import fields
+from dataclasses import asdict, fields
 from enum import Enum
 
 import pytest
@@ -17,6 +17,7 @@ from lecture04.config.errors import UserError
 from lecture04.config.fields import hints
 from lecture04.config.schema import ARCHITECTURE, PARTS
 from lecture04.huggingface import ARCHITECTURES, files, folders
+from lecture04.huggingface.overrides import overrides
 from lecture04.huggingface.settings import Sizes, resolved
 from lecture04.nn.model import LanguageModel
 
@@ -153,3 +154,23 @@ def test_any_model_of_ours_is_written_right_or_refused_by_name(harness, tmp_path
     found = written_outcomes(harness, model_type, MANY, tmp_path / "hf", seed=1)
     assert found.count("equal") > MANY / 10, found
     assert found.count("refused") > MANY / 10, found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model_type", ARCHITECTURES)
+def test_the_overrides_of_any_folder_come_to_its_parts(compose, model_type):
+    """What `lecture04 convert read` prints, composed on the Garden World, whose rows have 64 tokens."""
+    rng, their, n = random.Random(f"{model_type} 1"), ARCHITECTURES[model_type], 0
+    for c in filter(None, (our_random_model(rng, model_type) for _ in range(MANY))):
+        try:
+            read = their.read(their.write_config(c))
+        except ValueError:
+            continue
+        if read.n_ctx == 64:
+            n += 1
+            composed = compose(*overrides(read))
+            for family in ("model", *ARCHITECTURE):
+                ours, theirs = asdict(getattr(composed, family)), asdict(getattr(read, family))
+                ours |= {"name": theirs["name"]} if family == "attention" else {}  # gqa of all heads is mha
+                assert ours == theirs, f"{overrides(read)}: {read}"
+    assert n > MANY / 20
