@@ -9,6 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from lecture04.cli import train
 from lecture04.config import Evaluation
 from lecture04.config.errors import UserError
 from lecture04.config.fields import asked
@@ -101,6 +102,16 @@ def test_reading_prints_overrides_that_compose_and_a_line_that_resolves(written,
     assert compose(*line).attention.n_kv_heads == 1
 
 
+@pytest.mark.parametrize("name", ["it's a=b, ü 日本", 'a "folder"\\', "${x} #1"])
+def test_the_line_can_be_pasted_back_whatever_the_folder_is_called(written, tmp_path, name):
+    folder, *_ = written("llama", "attention=mha")
+    folder.rename(tmp_path / name)
+    _, _, *line = shlex.split(command.read(tmp_path / name).splitlines()[-1])
+    run = train.resolved_settings(train.composed(line)).run
+    assert run.init.folder == str(tmp_path / name)
+    assert run.attention.n_kv_heads == 2
+
+
 def test_reading_says_why_a_folder_cannot_be_trained_here(written):
     folder, *_ = written("deepseek_v3")
     assert command.read(folder).endswith(
@@ -112,8 +123,9 @@ def test_a_config_that_is_refused_takes_no_torch(written):
     folder, *_ = written("llama")
     (folder / "config.json").write_text('{"model_type": "bloom"}')
     code = (
-        "import sys\nfrom lecture04.huggingface import files\nfrom lecture04.config.errors import UserError\n"
-        f"try: files.read_settings({str(folder)!r})\nexcept UserError as e: print(e)\nassert 'torch' not in sys.modules"
+        "import sys\nfrom pathlib import Path\nfrom lecture04.huggingface import command\n"
+        "from lecture04.config.errors import UserError\n"
+        f"try: command.read(Path({str(folder)!r}))\nexcept UserError as e: print(e)\nassert 'torch' not in sys.modules"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

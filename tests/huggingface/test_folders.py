@@ -110,7 +110,7 @@ def test_a_folder_of_other_things_is_not_overwritten(written, model_of, tmp_path
     change_config(transformers_version="5")(folder)  # as transformers would have saved it
     with pytest.raises(UserError, match="which was not written here"):
         folders.save(model, cfg, folder)
-    with pytest.raises(UserError, match=r"config\.json: is no folder"):
+    with pytest.raises(UserError, match=r"config\.json: is a file, and the name of a new folder"):
         folders.save(model, cfg, folder / "config.json")
     (tmp_path / "empty").mkdir()
     folders.save(model, cfg, tmp_path / "empty")
@@ -133,7 +133,7 @@ def test_a_write_that_fails_leaves_nothing(model_of, tmp_path, monkeypatch):
     for place, name, failing in stuck:
         with monkeypatch.context() as patched:
             patched.setattr(place, name, failing)
-            with pytest.raises(OSError, match="disk full"):
+            with pytest.raises(UserError, match=r"hf: cannot be written: disk full\."):
                 folders.save(model, cfg, tmp_path / "hf")
     assert [path.name for path in tmp_path.iterdir()] == ["hf"]
     assert (tmp_path / "hf" / "model.safetensors").read_bytes() == before
@@ -275,7 +275,10 @@ BAD = {
         change_config(model_type="mistral", sliding_window=8),
         [CONFIG + "sliding_window=8: there is no part for it"],
     ),
-    "a window unsaid": (change_config(model_type="mistral"), [CONFIG + "sliding_window=4096: there is no part for it"]),
+    "a window unsaid": (
+        change_config(model_type="mistral"),
+        [CONFIG + "sliding_window: absent, which means 4096: there is no part for it"],
+    ),
     "act": (change_config(hidden_act="relu"), [CONFIG + "hidden_act=relu: there is no part for it"]),
     "quantised": (change_config(quantization_config={"bits": 4}), ["quantization_config: there is no part here"]),
     "unsaid": (change_config(hidden_size="absent"), [CONFIG + "hidden_size: missing, and llama needs it"]),
@@ -295,13 +298,17 @@ BAD = {
             rms_norm_eps=1e-6,
             qk_nope_head_dim=4,
             v_head_dim=4,
+            kv_lora_rank=10,
+            qk_rope_head_dim=6,
+            head_dim="absent",
+            num_key_value_heads=4,
         ),
         [CONFIG + "first_k_dense_replace=0: there are no experts here"],
     ),
     "null": (change_config(num_hidden_layers=None), ["num_hidden_layers=None: must be a whole number, 1 or more"]),
     "heads": (
         change_config(num_key_value_heads=3),
-        [CONFIG + r"attention\.n_kv_heads=3: must divide model\.n_heads=4"],
+        [CONFIG + r"num_key_value_heads=3: must divide num_attention_heads=4\. Choices: 1, 2, 4"],
     ),
     "rope": (change_config(rope_scaling={"rope_type": "longrope"}), [CONFIG + "rope_type=longrope: there is no part"]),
     "wider": (change_config(vocab_size=93), [r"embed_tokens\.weight: is 92 x 16, expected 93 x 16", r"lm_head"]),

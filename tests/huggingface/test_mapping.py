@@ -122,7 +122,9 @@ def test_a_scale_of_tied_embeddings_goes_into_an_embedding_of_its_own(small):
             ("posenc.scaling.name=dynamic", "posenc.scaling.n_original=5"),
             r"n_original=5: theirs is the length of a row, 16",
         ),
-        ("llama", ("posenc.scaling.name=yarn", "posenc.scaling.on_scores=true"), "YaRN's own temperature"),
+        ("llama", ("posenc=rope_half", "posenc.width=2"), r"posenc\.width=2: llama has none\. Choices: 4\."),
+        ("llama", ("posenc.scaling.name=yarn", "posenc.scaling.on_scores=true"), None),
+        ("llama", ("posenc.scaling.name=yarn", "posenc.scaling.temperature=0.3"), None),
     ],
 )
 def test_what_they_have_no_setting_for_is_said(small, model_type, overrides, said):
@@ -154,17 +156,17 @@ THEIRS = {
         ({"sliding_window": 8}, "sliding_window=8"),
         ({"head_dim": 8}, "head_dim=8: here it is hidden_size / num_attention_heads, 4"),
         ({"rope_scaling": {"rope_type": "longrope"}}, "rope_type=longrope"),
-        ({"rope_scaling": {"rope_type": "yarn", "factor": 2.0, "attention_factor": 3.0}}, "attention_factor=3.0"),
+        ({"rope_scaling": {"rope_type": "yarn", "factor": 2.0, "truncate": False}}, "truncate=False"),
     ],
 )
 def test_what_we_have_no_part_for_is_said(changes, said):
     with pytest.raises(ValueError, match=said):
-        ARCHITECTURES["llama"].read_config({**THEIRS, **changes})
+        ARCHITECTURES["llama"].read({**THEIRS, **changes})
 
 
 def test_both_forms_of_rotary_settings_are_read_alike():
     old = {"rope_theta": 500.0, "rope_scaling": {"type": "linear", "factor": 2.0}}
     new = {"rope_parameters": {"rope_theta": 500.0, "rope_type": "linear", "factor": 2.0}}
-    read = [ARCHITECTURES["llama"].read_config({**THEIRS, **form}).posenc for form in (old, new)]
+    read = [ARCHITECTURES["llama"].read({**THEIRS, **form}).posenc for form in (old, new)]
     assert read[0] == read[1]
     assert (read[0].base, read[0].scaling.factor, read[0].scaling.n_original) == (500.0, 2.0, 64)

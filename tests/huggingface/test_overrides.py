@@ -3,9 +3,14 @@
 from dataclasses import asdict
 
 import pytest
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from omegaconf import OmegaConf
 
 from lecture04.huggingface import ARCHITECTURES, files
-from lecture04.huggingface.overrides import overrides, uptraining
+from lecture04.huggingface.overrides import overrides, quoted, uptraining
 
 OTHERS = {
     "scaled": ("llama", "posenc.scaling.name=yarn", "posenc.scaling.factor=4", "posenc.scaling.n_original=8"),
@@ -65,3 +70,26 @@ def test_what_cannot_be_uptrained_is_said(written):
     assert "a latent has none" in uptraining(files.read_settings(folder)[1], "hf")
     folder, *_ = written("llama", "data.vocab_size=93")
     assert "no data here of 93 words" in uptraining(files.read_settings(folder)[1], "hf")
+
+
+@pytest.mark.parametrize("text", ["hf", "out/hf-2_b", "./hf", "../hf", "/tmp/x.y"])
+def test_usual_paths_need_no_quotes(text):
+    assert quoted(text) == text
+
+
+@given(
+    st.text(st.sampled_from("ab1.$${}{}\\\\\\''\" \n\t=,#~[]():%-_/ü日😀"), min_size=1, max_size=9)
+    | st.text(min_size=1)
+)
+@hypothesis_settings(deadline=None, max_examples=40)
+def test_a_quoted_text_is_read_back_by_hydra_and_omegaconf(text):
+    override = OverridesParser.create().parse_override(f"init.folder={quoted(text)}")
+    assert not override.is_sweep_override()
+    cfg = OmegaConf.create({"init": {"folder": ""}})
+    OmegaConf.update(cfg, "init.folder", override.value())
+    assert cfg.init.folder == text
+
+
+@pytest.mark.parametrize("text", ["null", "1e3", ".5", "007", "True", "nan", "${x}", "\\${x}", "a\\", "it's", "a=b, c"])
+def test_words_that_hydra_reads_as_something_else(text):
+    test_a_quoted_text_is_read_back_by_hydra_and_omegaconf.hypothesis.inner_test(text)

@@ -63,16 +63,17 @@ PUBLISHED = {
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_a_published_model_has_its_parameters(name):
     model_type, theirs, n_params = PUBLISHED[name]
-    assert sizes.params(ARCHITECTURES[model_type].read_config(theirs)) == n_params
+    assert sizes.params(ARCHITECTURES[model_type].read(theirs)) == n_params
 
 
 def test_llama_31_has_its_scaling():
-    scaling = ARCHITECTURES["llama"].read_config(PUBLISHED["Llama 3.1 8B"][1]).posenc.scaling
+    scaling = ARCHITECTURES["llama"].read(PUBLISHED["Llama 3.1 8B"][1]).posenc.scaling
     assert (scaling.name.name, scaling.factor, scaling.n_original) == ("llama3", 8.0, 8192)
     assert (scaling.beta_fast, scaling.beta_slow) == (4.0, 1.0)
 
 
 def test_a_model_with_experts_is_refused():
     theirs = llama(2048, 10944, 27, 16, 16, 102_400, qk_nope_head_dim=128, v_head_dim=128, first_k_dense_replace=1)
+    theirs |= {"q_lora_rank": None, "kv_lora_rank": 512, "qk_rope_head_dim": 64}
     with pytest.raises(ValueError, match="first_k_dense_replace=1: there are no experts"):
-        ARCHITECTURES["deepseek_v2"].read_config(theirs)
+        ARCHITECTURES["deepseek_v2"].read(theirs)

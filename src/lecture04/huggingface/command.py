@@ -53,10 +53,12 @@ def special_tokens(run: config.Run) -> dict[str, int] | None:
 
 def read(folder: Path) -> str:
     """What a folder's model is here, and the command that goes on from it. Raises UserError where it is nothing."""
-    from lecture04.huggingface import files, folders
+    from lecture04.huggingface import files
     from lecture04.huggingface.overrides import overrides, uptraining
 
     their, c = files.read_settings(folder)
+    from lecture04.huggingface import folders  # torch, which a config that is refused need not wait for
+
     folders.check(folder, c)
     lines = [
         f"{folder}: {their.model_type} ({their.class_name}), {_n_parameters(c)}.",

@@ -6,15 +6,16 @@ from typing import Any
 from lecture04 import config
 from lecture04.config import RopeScaling
 from lecture04.huggingface.mapping import SAME, NameMap, Rotated, Stacked, d_head, n_heads, rule
+from lecture04.huggingface.rope import ABSENT as ROPE
+from lecture04.huggingface.rope import attention_factor, plain, read_whole_rope, scaling_of, write_rope
 from lecture04.huggingface.settings import (
     Conversion,
     Theirs,
-    read_rope,
+    as_said,
     read_sizes,
     refuse,
     require,
     resolved,
-    write_rope,
     write_sizes,
 )
 
@@ -70,7 +71,8 @@ def read_deepseek(theirs: Theirs) -> config.Architecture:
 
     YaRN's temperature is theirs: with mscale_all_dim on all scores, (0.1 mscale_all_dim ln(factor) + 1)^2.
     """
-    width = theirs["hidden_size"] // theirs["num_attention_heads"]
+    heads, rope = theirs["num_attention_heads"], theirs["qk_rope_head_dim"]
+    width = theirs["hidden_size"] // heads
     refuse(
         theirs,
         hidden_act="silu",
@@ -81,17 +83,21 @@ def read_deepseek(theirs: Theirs) -> config.Architecture:
         attention_bias=False,
         mlp_bias=False,
         rms_norm_eps=LATENT_EPS,
+        num_key_value_heads=(None, heads),
+        head_dim=(None, rope),
+        qk_head_dim=(None, width + rope),
     )
-    if theirs.get("first_k_dense_replace", 0) < theirs["num_hidden_layers"]:
-        raise ValueError(f"first_k_dense_replace={theirs.get('first_k_dense_replace')}: there are no experts here.")
-    sizes = read_sizes({**theirs, "head_dim": None}, tied=False)
-    latent, rope = theirs["kv_lora_rank"], theirs["qk_rope_head_dim"]
-    given = theirs.get("rope_parameters") or theirs.get("rope_scaling") or {}
-    posenc = replace(read_rope(theirs, "rope", rope), width=rope)
+    if theirs["first_k_dense_replace"] < theirs["num_hidden_layers"]:
+        raise ValueError(f"{as_said(theirs, 'first_k_dense_replace')}: there are no experts here.")
+    sizes, latent, (_, given) = read_sizes(theirs), theirs["kv_lora_rank"], scaling_of(theirs)
+    posenc = replace(read_whole_rope(theirs, "rope", rope, sizes.n_ctx), width=rope)
     if m := given.get("mscale_all_dim"):
-        if given.get("mscale") != m:
-            raise ValueError(f"mscale={given.get('mscale')}: must be mscale_all_dim={m} here.")
-        posenc = replace(posenc, scaling=replace(posenc.scaling, on_scores=True, temperature=0.1 * m))
+        if (factor := attention_factor(given)) != 1:
+            raise ValueError(
+                f"mscale_all_dim={m}, mscale={given.get('mscale')}: multiply the rotated queries and keys by "
+                f"{factor:g} beside all scores; here mscale must be mscale_all_dim."
+            )
+        posenc = replace(posenc, scaling=replace(posenc.scaling, on_scores=True, temperature=plain(0.1 * m)))
     return resolved(
         sizes,
         ffn=config.asked(config.FFN, name="swiglu", d_ff=theirs["intermediate_size"], bias=False),
@@ -100,6 +106,16 @@ def read_deepseek(theirs: Theirs) -> config.Architecture:
         attention=config.asked(config.MLA, name="mla", bias=False, d_latent=latent, d_rope=rope),
         posenc=posenc,
     )
+
+
+def write_deepseek_v2(c: config.Architecture) -> dict[str, Any]:
+    """As V3's, but for odd widths, at which transformers' rotation of pairs in one view fails."""
+    theirs = write_deepseek(c)
+    if d_latent(c) % 2:
+        raise ValueError(f"attention.d_latent={d_latent(c)}: deepseek_v2 needs an even one.")
+    if c.model.d_head % 2:
+        raise ValueError(f"model.n_heads={c.model.n_heads}: deepseek_v2 needs an even d_head, not {c.model.d_head}.")
+    return theirs
 
 
 def write_deepseek(c: config.Architecture) -> dict[str, Any]:
@@ -122,10 +138,11 @@ def write_deepseek(c: config.Architecture) -> dict[str, Any]:
     )
     assert isinstance(c.posenc, config.Rope)
     scaling = c.posenc.scaling
-    plain = replace(c.posenc, scaling=replace(scaling, on_scores=False, temperature=0.1))
-    rope = write_rope(replace(c, posenc=plain if scaling.on_scores else c.posenc))
-    if scaling.name is RopeScaling.yarn and scaling.on_scores:
-        rope["rope_scaling"] |= dict.fromkeys(("mscale", "mscale_all_dim"), scaling.temperature / 0.1)
+    # On all scores in place of the rotated queries and keys: with a temperature of 0 on neither.
+    off = replace(scaling, on_scores=False, temperature=0.0)
+    rope = write_rope(replace(c, posenc=replace(c.posenc, scaling=off)) if scaling.on_scores else c)
+    if scaling.name is RopeScaling.yarn and scaling.on_scores and scaling.temperature:
+        rope["rope_scaling"] |= dict.fromkeys(("mscale", "mscale_all_dim"), plain(scaling.temperature / 0.1))
     return {
         **write_sizes(c, DEEPSEEK),
         **rope,
@@ -143,8 +160,50 @@ def write_deepseek(c: config.Architecture) -> dict[str, Any]:
     }
 
 
-ABSENT = {"q_lora_rank": 1536, "qk_nope_head_dim": 128, "v_head_dim": 128}
+NEEDED = (
+    *("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "vocab_size"),
+    *("max_position_embeddings", "kv_lora_rank", "qk_rope_head_dim"),
+)
+ABSENT = {
+    **ROPE,
+    "hidden_act": "silu",
+    "rms_norm_eps": LATENT_EPS,
+    "tie_word_embeddings": False,
+    "attention_bias": False,
+    "mlp_bias": False,
+    "q_lora_rank": 1536,
+    "qk_nope_head_dim": 128,
+    "v_head_dim": 128,
+    "head_dim": None,
+    "qk_head_dim": None,
+    "rope_interleave": True,
+}
+# What experts have, of which there are none here; and heads that predict more than the next token.
+EXPERTS = (
+    *("n_routed_experts", "n_shared_experts", "num_experts", "num_local_experts", "num_experts_per_tok"),
+    *("moe_intermediate_size", "moe_layer_freq", "n_group", "topk_group", "topk_method", "norm_topk_prob"),
+    *("routed_scaling_factor", "scoring_func", "seq_aux", "aux_loss_alpha", "ep_size", "output_router_logits"),
+    *("num_nextn_predict_layers", "num_mtp_layers"),
+)
 ARCHITECTURES = (
-    Conversion("deepseek_v2", "DeepseekV2ForCausalLM", DEEPSEEK, read_deepseek, write_deepseek, ABSENT),
-    Conversion("deepseek_v3", "DeepseekV3ForCausalLM", DEEPSEEK, read_deepseek, write_deepseek, ABSENT),
+    Conversion(
+        "deepseek_v2",
+        "DeepseekV2ForCausalLM",
+        DEEPSEEK,
+        read_deepseek,
+        write_deepseek_v2,
+        NEEDED,
+        ABSENT | {"num_key_value_heads": None, "first_k_dense_replace": 0},
+        EXPERTS,
+    ),
+    Conversion(
+        "deepseek_v3",
+        "DeepseekV3ForCausalLM",
+        DEEPSEEK,
+        read_deepseek,
+        write_deepseek,
+        NEEDED,
+        ABSENT | {"num_key_value_heads": 128, "first_k_dense_replace": 3},
+        EXPERTS,
+    ),
 )

@@ -5,6 +5,8 @@ Everything that is wrong is a UserError whose lines name the file and the settin
 
 import hashlib
 import json
+import os
+import stat
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -23,30 +25,48 @@ from lecture04.huggingface.settings import Conversion, Theirs
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 OTHER_WEIGHTS = ("pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "flax_model.msgpack")
 
-COUNTS = (
-    *("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "max_position_embeddings"),
-    *("intermediate_size", "n_embd", "n_layer", "n_head", "n_positions", "d_model", "n_layers", "n_heads"),
-    *("max_seq_len", "kv_lora_rank", "qk_rope_head_dim", "original_max_position_embeddings"),
-)
-COUNTS_OR_NULL = ("num_key_value_heads", "head_dim", "n_inner")
-NUMBERS = (
-    *("rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "rope_theta", "rotary_pct", "rotary_emb_base"),
-    *("factor", "low_freq_factor", "high_freq_factor", "partial_rotary_factor", "query_pre_attn_scalar"),
-)
-NUMBERS_OR_NULL = ("beta_fast", "beta_slow", "softmax_scale")
-BELOW = ("rope_scaling", "rope_parameters", "attn_config")
-"""Settings that are settings of their own."""
+MOST_SETTINGS, MOST_INDEX = 10_000_000, 200_000_000
+"""Bytes that no config.json and no index come near."""
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """A JSON file of settings. Raises UserError where it is not there, or is none."""
+def regular(path: Path, most: int | None = None) -> None:
+    """Raises UserError where there is no regular file: opening a pipe would wait for ever, and a device has no end."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        found = path.stat()
+    except NotADirectoryError as e:
+        raise UserError(f"{path.parent}: is a file, and a folder with {path.name} is needed.") from e
     except FileNotFoundError as e:
         whole = "there is no such file" if path.parent.is_dir() else "there is no such folder"
         raise UserError(f"{path}: {whole}, so no model lies there.") from e
-    except (ValueError, OSError) as e:
-        raise UserError(f"{path}: not a JSON file: {' '.join(str(e).split())}.") from e
+    except (OSError, ValueError) as e:
+        raise UserError(f"{path}: cannot be read: {_reason(e)}.") from e
+    if not stat.S_ISREG(found.st_mode):
+        raise UserError(f"{path}: is {_kind(found.st_mode)}, not a file that can be read.")
+    if most is not None and found.st_size > most:
+        raise UserError(f"{path}: has {found.st_size:,} bytes; no {path.name} is so long.")
+
+
+def _kind(mode: int) -> str:
+    kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+    return kinds.get(stat.S_IFMT(mode), "a device")
+
+
+def _reason(error: Exception) -> str:
+    said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return " ".join(said.split())
+
+
+def read_json(path: Path, most: int = MOST_SETTINGS) -> dict[str, Any]:
+    """A JSON file of settings. Raises UserError where it is not there, or is none."""
+    regular(path, most)
+    try:
+        content = json.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as e:
+        raise UserError(f"{path}: cannot be read: {_reason(e)}.") from e
+    except RecursionError as e:
+        raise UserError(f"{path}: not a JSON file: its brackets stand too deep in each other.") from e
+    except ValueError as e:
+        raise UserError(f"{path}: not a JSON file: {_reason(e)}.") from e
     if not isinstance(content, dict):
         raise UserError(f"{path}: must be settings below keys, not {type(content).__name__}.")
     return content
@@ -69,37 +89,19 @@ def read_settings(folder: Path) -> tuple[Conversion, config.Architecture]:
     """
     path = Path(folder) / CONFIG
     their, theirs = conversion(folder)
-    bad = _badly_typed(theirs)
-    if theirs.get("quantization_config"):
-        bad.append("quantization_config: there is no part here for quantised parameters.")
-    if bad:
-        raise UserError("\n".join(f"{path}: {line}" for line in bad))
     try:
-        return their, their.read_config({**their.absent, **theirs})
-    except KeyError as e:
-        raise UserError(f"{path}: {e.args[0]}: missing, and {their.model_type} needs it.") from e
-    except TypeError as e:
-        raise UserError(f"{path}: a value is of the wrong kind: {e}.") from e
+        return their, their.read(theirs)
     except ValueError as e:
-        raise UserError("\n".join(f"{path}: {line}" for line in str(e).splitlines())) from e
+        raise UserError("\n".join(f"{path}: {line}" for line in shortened(str(e).splitlines()))) from e
 
 
-def _badly_typed(theirs: Theirs) -> list[str]:
-    """Values that are no numbers where numbers stand, also in the settings below settings."""
-    wrong = list[str]()
-    for key, value in theirs.items():
-        if key in BELOW and value is not None:
-            wrong += _badly_typed(value) if isinstance(value, dict) else [f"{key}={value!r}: must be settings."]
-        elif key in COUNTS or (key in COUNTS_OR_NULL and value is not None):
-            if type(value) is not int or value < 1:
-                wrong.append(f"{key}={value!r}: must be a whole number, 1 or more.")
-        elif (key in NUMBERS or (key in NUMBERS_OR_NULL and value is not None)) and not _is_positive(value):
-            wrong.append(f"{key}={value!r}: must be a number above 0.")
-    return wrong
+def shortened(lines: list[str]) -> list[str]:
+    """The first of many lines."""
+    return lines if len(lines) <= SAID else [*lines[:SAID], f"and {len(lines) - SAID} more like these."]
 
 
-def _is_positive(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < float("inf")
+SAID = 10
+"""So many lines of a long list of errors are said."""
 
 
 def source(folder: Path, settings: Any) -> config.Architecture:
@@ -150,14 +152,14 @@ def held(folder: Path) -> dict[str, Held]:
     Raises UserError with every file that is missing or torn, and every tensor that the index puts in a wrong file.
     """
     folder = Path(folder)
-    if (folder / WEIGHTS).exists():
+    if os.path.lexists(folder / WEIGHTS):
         return _header(folder / WEIGHTS)
     if not (folder / INDEX).exists():
         other = next((name for name in OTHER_WEIGHTS if (folder / name).exists()), None)
         hint = f"; {other} is not read, save it as safetensors" if other else ""
         raise UserError(f"{folder}: neither {WEIGHTS} nor {INDEX} is there{hint}.")
     index = folder / INDEX
-    file_of = read_json(index).get("weight_map")
+    file_of = read_json(index, MOST_INDEX).get("weight_map")
     if not isinstance(file_of, dict) or not file_of or not all(_is_file_name(name) for name in file_of.values()):
         raise UserError(f"{index}: weight_map must name a file of this folder for each tensor.")
     found, errors = dict[str, Held](), list[str]()
@@ -179,7 +181,7 @@ def held(folder: Path) -> dict[str, Held]:
         ]
         found |= tensors
     if errors:
-        raise UserError("\n".join(errors))
+        raise UserError("\n".join(shortened(errors)))
     return found
 
 
@@ -188,12 +190,11 @@ def _is_file_name(name: object) -> bool:
 
 
 def _header(file: Path) -> dict[str, Held]:
+    regular(file)
     try:
         with safe_open(file, framework="np") as tensors:
             slices = {name: tensors.get_slice(name) for name in tensors.keys()}  # noqa: SIM118 - it is no dict
             return {name: Held(file, name, tuple(s.get_shape()), s.get_dtype()) for name, s in slices.items()}
-    except FileNotFoundError as e:
-        raise UserError(f"{file}: there is no such file.") from e
     except (SafetensorError, OSError) as e:
         raise UserError(f"{file}: torn, or no safetensors file: {e}.") from e
 
@@ -201,6 +202,7 @@ def _header(file: Path) -> dict[str, Held]:
 def digest(folder: Path) -> str:
     """What a folder is: a hash of its config.json and its tensors' files, whatever it and they are called."""
     files = sorted({tensor.file for tensor in held(folder).values()})
+    regular(Path(folder) / CONFIG, MOST_SETTINGS)
     stats = {path: path.stat() for path in (Path(folder) / CONFIG, *files)}
     hashes = [_sha256(path, stat.st_size, stat.st_mtime_ns) for path, stat in stats.items()]
     return hashlib.sha256("".join(hashes).encode()).hexdigest()[:16]

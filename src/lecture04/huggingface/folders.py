@@ -8,6 +8,7 @@ What is written has the type that the model has. No tokenizer is read or written
 """
 
 import json
+import math
 import os
 import shutil
 from collections.abc import Mapping
@@ -20,6 +21,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from lecture04 import config
+from lecture04.config import sizes
 from lecture04.config.errors import UserError, nearest
 from lecture04.huggingface import ARCHITECTURES, Conversion, files, read_state, write_state
 from lecture04.huggingface.files import CONFIG, WEIGHTS, Held, held, read_settings
@@ -72,9 +74,11 @@ def check(folder: Path | str, c: config.Architecture) -> dict[str, Held]:
     model of `c` has.
     """
     folder, (their, _) = Path(folder), files.conversion(folder)
-    expected = shapes(their.table, c)
-    found = _as_in_the_model(held(folder), their.table)
     where = folder / WEIGHTS if (folder / WEIGHTS).exists() else folder
+    found = _as_in_the_model(held(folder), their.table)
+    if error := _another_size(found, c) or _with_prefix(found, their.table):
+        raise UserError(f"{where}: {error}")
+    expected = shapes(their.table, c)
     may_lack = {their.table.head} if c.model.tied else set[str]()
     errors = [
         f"{where}: {_on_disk(name, their.table)}: missing; expected {_size(shape)}."
@@ -90,8 +94,43 @@ def check(folder: Path | str, c: config.Architecture) -> dict[str, Held]:
         elif tensor.dtype not in FLOATS:
             errors.append(f"{tensor.file}: {tensor.name}: is of type {tensor.dtype}. Choices: {', '.join(FLOATS)}.")
     if errors:
-        raise UserError("\n".join(errors))
+        raise UserError("\n".join(files.shortened(errors)))
     return {name: tensor for name, tensor in found.items() if name in expected}
+
+
+def _another_size(tensors: Mapping[str, Held], c: config.Architecture) -> str:
+    """Where the files hold another order of parameters than the config describes; empty where they do not.
+
+    Said before a model is built, even one without numbers: a config.json may describe any size.
+    """
+    described, there = sizes.params(c), sum(math.prod(tensor.shape) for tensor in tensors.values())
+    if c.model.n_layers <= len(tensors) and described <= 100 * there + 10**6:
+        return ""
+    layers = f"{c.model.n_layers:,} layer{'s' * (c.model.n_layers != 1)}"
+    return (
+        f"holds {len(tensors):,} tensors of {there:,} numbers, but {CONFIG} describes {layers} of "
+        f"{described:,} parameters."
+    )
+
+
+WRAPPERS = {
+    "_orig_mod.": "torch.compile puts there; save the model that it wraps, model._orig_mod",
+    "module.": "DataParallel and DistributedDataParallel put there; save the model that they wrap, model.module",
+}
+
+
+def _with_prefix(tensors: Mapping[str, Held], table: NameMap) -> str:
+    """What stands before the names of all tensors and does not belong there; empty where nothing does."""
+    if table.embed in tensors:
+        return ""
+    of_body = table.embed.partition(".")[2]  # as a model without a head has it
+    ends = [(name, end) for end in (table.embed, of_body) for name in tensors if name.endswith(f".{end}")]
+    prefix = ends[0][0].removesuffix(ends[0][1]) if ends else ""
+    if not prefix or not all(name.startswith(prefix) for name in tensors):
+        return ""
+    of_whom = next((text for start, text in WRAPPERS.items() if prefix.startswith(start)), "")
+    what = of_whom or "does not belong there; save the model with names that begin as in " + table.embed
+    return f'the name of every tensor begins with "{prefix}", which {what}.'
 
 
 def shapes(table: NameMap, c: config.Architecture) -> dict[str, tuple[int, ...]]:
@@ -142,11 +181,15 @@ def save(
     `special_tokens` are ids by their names in a config.json (SPECIAL_TOKENS); null where they are unknown.
 
     Raises:
-        UserError: the architecture (or each of them) has no place for one of the parts, or other things lie there.
+        UserError: the architecture (or each of them) has no place for one of the parts, other things lie there, or
+            nothing can be written there.
     """
     folder = Path(folder)
     their, settings = as_theirs(c, architecture)
-    _refuse_to_overwrite(folder)
+    try:
+        _refuse_to_overwrite(folder)
+    except OSError as e:
+        raise UserError(f"{folder}: cannot be written: {e.strerror}.") from e
     try:
         tensors = write_state(their.table, model.state_dict(), c)
     except ValueError as e:
@@ -155,8 +198,8 @@ def save(
     head = {"architectures": [their.class_name], "model_type": their.model_type, "torch_dtype": dtype}
     target = folder.resolve()
     part, before = (target.with_name(f".{target.name}.{os.getpid()}.{end}") for end in ("part", "before"))
-    part.mkdir(parents=True)
     try:
+        part.mkdir(parents=True)
         text = json.dumps(
             MARK | head | settings | dict.fromkeys(SPECIAL_TOKENS) | dict(special_tokens or {}),
             indent=2,
@@ -168,11 +211,12 @@ def save(
         if target.exists():
             target.replace(before)
         part.replace(target)
-    except BaseException:
+    except (OSError, SafetensorError) as e:
+        reason = e.strerror if isinstance(e, OSError) and e.strerror else e
+        raise UserError(f"{folder}: cannot be written: {reason}.") from e
+    finally:
         if before.exists() and not target.exists():
             before.replace(target)
-        raise
-    finally:
         for left in (part, before):
             shutil.rmtree(left, ignore_errors=True)
     return their
@@ -199,10 +243,12 @@ def as_theirs(c: config.Architecture, architecture: str | None = None) -> tuple[
 
 
 def _refuse_to_overwrite(folder: Path) -> None:
+    if folder.resolve() == Path.cwd():
+        raise UserError(f"{folder}: is the folder that the command is run in; name a new one.")
     if not folder.exists():
         return
     if not folder.is_dir():
-        raise UserError(f"{folder}: is no folder.")
+        raise UserError(f"{folder}: is a file, and the name of a new folder is needed.")
     there = sorted(path.name for path in folder.iterdir())
     if there and not (there == [CONFIG, WEIGHTS] and _is_ours(folder / CONFIG)):
         shown = ", ".join(there[:3]) + (", ..." if len(there) > 3 else "")

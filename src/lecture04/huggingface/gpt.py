@@ -1,8 +1,10 @@
 """GPT-2, GPT-NeoX and MPT: LayerNorm, plain feed-forward layers, q, k and v in one matrix."""
 
+import math
 from typing import Any
 
 from lecture04 import config
+from lecture04.huggingface.known import INERT, unknown
 from lecture04.huggingface.mapping import (
     K_HALVES,
     Q_HALVES,
@@ -18,16 +20,17 @@ from lecture04.huggingface.mapping import (
     n_heads,
     rule,
 )
+from lecture04.huggingface.rope import ABSENT as ROPE
+from lecture04.huggingface.rope import read_rope, scaling_of, write_rope
 from lecture04.huggingface.settings import (
+    Complete,
     Conversion,
     Sizes,
     Theirs,
-    read_rope,
     read_sizes,
     refuse,
     require,
     resolved,
-    write_rope,
     write_sizes,
 )
 
@@ -136,17 +139,9 @@ def read_gpt2(theirs: Theirs) -> config.Architecture:
         activation_function=tuple(FFNS),
         scale_attn_weights=True,
         scale_attn_by_inverse_layer_idx=False,
-        add_cross_attention=False,
     )
-    names = {
-        "hidden_size": "n_embd",
-        "num_hidden_layers": "n_layer",
-        "num_attention_heads": "n_head",
-        "max_position_embeddings": "n_positions",
-    }
-    sizes = read_sizes({**theirs, **{usual: theirs[own] for usual, own in names.items()}}, tied=True, bias=True)
     return _resolved(
-        sizes,
+        read_sizes(theirs, ("n_embd", "n_head", "n_layer", "n_positions"), bias=True),
         config.asked(config.Learned, name="learned", n_positions=theirs["n_positions"]),
         ffn=FFNS[theirs["activation_function"]],
         d_ff=theirs.get("n_inner") or 4 * theirs["n_embd"],
@@ -158,10 +153,17 @@ def read_gpt2(theirs: Theirs) -> config.Architecture:
 def read_neox(theirs: Theirs) -> config.Architecture:
     """GPT-NeoX and Pythia with sublayers one after the other: part of each head rotated (Black et al. 2022)."""
     refuse(theirs, hidden_act=tuple(FFNS), use_parallel_residual=False, attention_bias=True)
-    sizes = read_sizes(theirs, tied=False, bias=True)
+    sizes, (_, given) = read_sizes(theirs, bias=True), scaling_of(theirs)
+    share, base = theirs["rotary_pct"], theirs["rotary_emb_base"]
+    # The names of other architectures are not looked at, so that they must say the same.
+    refuse(
+        theirs,
+        rope_theta=(None, given.get("rope_theta", base)),
+        partial_rotary_factor=(None, given.get("partial_rotary_factor", share)),
+    )
     return _resolved(
         sizes,
-        read_rope(theirs, "rope_half", sizes.d_head),
+        read_rope(theirs, "rope_half", sizes.d_head, sizes.n_ctx, share, base),
         ffn=FFNS[theirs["hidden_act"]],
         d_ff=theirs["intermediate_size"],
         eps=theirs["layer_norm_eps"],
@@ -171,26 +173,22 @@ def read_neox(theirs: Theirs) -> config.Architecture:
 
 def read_mpt(theirs: Theirs) -> config.Architecture:
     """MPT: ALiBi, no biases, not even of norms: ours are 0 (MosaicML 2023)."""
-    refuse(theirs, norm_type="low_precision_layernorm", no_bias=True, expansion_ratio=4)
-    attn = theirs["attn_config"]
-    attn = attn if isinstance(attn, dict) else attn.to_dict()
+    refuse(theirs, norm_type="low_precision_layernorm", no_bias=True, expansion_ratio=4, logit_scale=None)
+    said = theirs["attn_config"] or {}
+    if foreign := list(unknown(said, MPT_ATTENTION, INERT.union(MPT_INERT), "attn_config.")):
+        raise ValueError("\n".join(foreign))
+    attn = Complete(said, MPT_ATTENTION)
     refuse(
         attn, alibi=True, alibi_bias_max=8, clip_qkv=None, qk_ln=False, prefix_lm=False, attn_type="multihead_attention"
     )
-    names = {
-        "hidden_size": "d_model",
-        "num_hidden_layers": "n_layers",
-        "num_attention_heads": "n_heads",
-        "max_position_embeddings": "max_seq_len",
-    }
     return _resolved(
-        read_sizes({**theirs, **{usual: theirs[own] for usual, own in names.items()}}, tied=True),
+        read_sizes(theirs, ("d_model", "n_heads", "n_layers", "max_seq_len")),
         config.asked(config.PosEnc, name="alibi"),
         ffn="gelu",
         d_ff=4 * theirs["d_model"],
         eps=theirs["layer_norm_epsilon"],
         bias=False,
-        scale=attn.get("softmax_scale"),
+        scale=attn["softmax_scale"],
     )
 
 
@@ -202,6 +200,7 @@ def _require(c: config.Architecture, name: str, *, bias: bool, ffns: tuple[str, 
         ffn__bias=(bias,),
         norm__name=("layernorm",),
         placement__name=("pre",),
+        attention__name=("mha", "gqa", "mqa"),
         attention__n_kv_heads=(c.model.n_heads,),
         attention__bias=(bias,),
         attention__output_bias=(bias,),
@@ -235,7 +234,10 @@ def write_neox(c: config.Architecture) -> dict[str, Any]:
     _require(c, "gpt_neox", bias=True, ffns=tuple(WRITTEN), posencs=("rope", "rope_half"))
     require(c, "gpt_neox", attention__scale=(c.model.d_head**-0.5,))
     assert isinstance(c.posenc, config.Rope)
-    rope, share = write_rope(c), c.posenc.width / c.model.d_head
+    rope, width, d_head = write_rope(c), c.posenc.width, c.model.d_head
+    share = width / d_head
+    if int(d_head * share) != width:  # theirs rounds down, and a quotient may lie below
+        share = math.nextafter(share, 2)
     return {
         **write_sizes(c, NEOX),
         "rotary_emb_base": rope["rope_theta"],
@@ -266,15 +268,82 @@ def write_mpt(c: config.Architecture) -> dict[str, Any]:
     }
 
 
+MPT_ATTENTION = {
+    "alibi": True,
+    "alibi_bias_max": 8,
+    "clip_qkv": None,
+    "qk_ln": False,
+    "prefix_lm": False,
+    "attn_type": "multihead_attention",
+    "softmax_scale": None,
+}
+MPT_INERT = ("attn_pdrop", "attn_impl", "attn_uses_sequence_id")
 ARCHITECTURES = (
-    Conversion("gpt2", "GPT2LMHeadModel", GPT2, read_gpt2, write_gpt2),
+    Conversion(
+        "gpt2",
+        "GPT2LMHeadModel",
+        GPT2,
+        read_gpt2,
+        write_gpt2,
+        ("n_embd", "n_layer", "n_head", "n_positions", "vocab_size"),
+        {
+            "n_inner": None,
+            "activation_function": "gelu_new",
+            "layer_norm_epsilon": 1e-5,
+            "scale_attn_weights": True,
+            "scale_attn_by_inverse_layer_idx": False,
+            "tie_word_embeddings": True,
+        },
+        (
+            *("resid_pdrop", "embd_pdrop", "attn_pdrop", "reorder_and_upcast_attn", "n_ctx"),
+            *("summary_type", "summary_use_proj", "summary_activation", "summary_proj_to_labels"),
+            "summary_first_dropout",
+        ),
+        {
+            "n_embd": "hidden_size",
+            "n_layer": "num_hidden_layers",
+            "n_head": "num_attention_heads",
+            "n_positions": "max_position_embeddings",
+        },
+    ),
     Conversion(
         "gpt_neox",
         "GPTNeoXForCausalLM",
         NEOX,
         read_neox,
         write_neox,
-        {"use_parallel_residual": True, "rotary_pct": 0.25},
+        (
+            *("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "vocab_size"),
+            "max_position_embeddings",
+        ),
+        {
+            **ROPE,
+            "rotary_pct": 0.25,
+            "rotary_emb_base": 10_000.0,
+            "hidden_act": "gelu",
+            "layer_norm_eps": 1e-5,
+            "use_parallel_residual": True,
+            "attention_bias": True,
+            "tie_word_embeddings": False,
+        },
     ),
-    Conversion("mpt", "MptForCausalLM", MPT, read_mpt, write_mpt),
+    Conversion(
+        "mpt",
+        "MptForCausalLM",
+        MPT,
+        read_mpt,
+        write_mpt,
+        ("d_model", "n_layers", "n_heads", "max_seq_len", "vocab_size"),
+        {
+            "attn_config": None,
+            "norm_type": "low_precision_layernorm",
+            "no_bias": True,
+            "expansion_ratio": 4,
+            "logit_scale": None,
+            "layer_norm_epsilon": 1e-5,
+            "tie_word_embeddings": True,
+        },
+        ("resid_pdrop", "emb_pdrop", "learned_pos_emb", "embedding_fraction"),
+        {"d_model": "hidden_size", "n_layers": "num_hidden_layers", "n_heads": "num_attention_heads"},
+    ),
 )

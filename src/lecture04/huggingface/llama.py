@@ -6,15 +6,16 @@ from typing import Any
 
 from lecture04 import config
 from lecture04.huggingface.mapping import K_HALVES, ONE_HEAD, Q_HALVES, SAME, NameMap, Rule, Shifted, TensorLayout, rule
+from lecture04.huggingface.rope import ABSENT as ROPE
+from lecture04.huggingface.rope import read_whole_rope, write_rope
 from lecture04.huggingface.settings import (
     Conversion,
     Theirs,
-    read_rope,
+    as_said,
     read_sizes,
     refuse,
     require,
     resolved,
-    write_rope,
     write_sizes,
 )
 
@@ -50,22 +51,23 @@ LLAMA = NameMap("model.embed_tokens.weight", "lm_head.weight", rules(SAME, PRE),
 GEMMA = replace(LLAMA, rules=rules(Shifted(1.0), PRE), embed_scale=lambda c: math.sqrt(c.model.d_model))
 GEMMA2 = replace(GEMMA, rules=rules(Shifted(1.0), SANDWICH))
 
-NO_WINDOW = {"use_sliding_window": (False, None), "attn_logit_softcapping": None, "final_logit_softcapping": None}
-
 
 def _read(
     theirs: Theirs,
     *,
     ffn: str,
     biases: tuple[bool, bool],
-    tied: bool = False,
     embed_scale: float | None = 1.0,
     placement: str = "pre",
     scale: float | None = None,
     qk_norm: bool = False,
 ) -> config.Architecture:
     """What the family shares; `biases` are those of q, k and v, and of the attention's output."""
-    sizes, (bias, output_bias) = read_sizes(theirs, tied=tied, embed_scale=embed_scale), biases
+    sizes, (bias, output_bias) = read_sizes(theirs, embed_scale=embed_scale), biases
+    width, heads = sizes.model.d_model, sizes.model.n_heads
+    if (d_head := theirs.get("head_dim")) and d_head * heads != width:
+        said = as_said(theirs, "head_dim")
+        raise ValueError(f"{said}: here it is hidden_size / num_attention_heads, {width / heads:g}.")
     return resolved(
         sizes,
         ffn=config.asked(config.FFN, name=ffn, d_ff=theirs["intermediate_size"], bias=bool(theirs.get("mlp_bias"))),
@@ -80,7 +82,7 @@ def _read(
             scale=scale,
             qk_norm=qk_norm,
         ),
-        posenc=read_rope(theirs, "rope_half", sizes.d_head),
+        posenc=read_whole_rope(theirs, "rope_half", sizes.d_head, sizes.n_ctx),
     )
 
 
@@ -91,42 +93,76 @@ def _own_biases(theirs: Theirs) -> tuple[bool, bool]:
 
 
 def read_llama(theirs: Theirs) -> config.Architecture:
-    """Llama 1 to 3 and Mistral without its window (Touvron et al. 2023; Dubey et al. 2024; Jiang et al. 2023)."""
-    refuse(theirs, hidden_act="silu", sliding_window=None, **NO_WINDOW)
+    """Llama 1 to 3 (Touvron et al. 2023; Dubey et al. 2024)."""
+    refuse(theirs, hidden_act="silu", sliding_window=None)
     return _read(theirs, ffn="swiglu", biases=_own_biases(theirs))
+
+
+def read_mistral(theirs: Theirs) -> config.Architecture:
+    """Mistral without its window (Jiang et al. 2023)."""
+    refuse(theirs, hidden_act="silu", sliding_window=None)
+    return _read(theirs, ffn="swiglu", biases=(False, False))
+
+
+def _refuse_windows(theirs: Theirs) -> None:
+    """Qwen's windows are off by one setting, and some layers may be said to have them."""
+    refuse(theirs, hidden_act="silu", use_sliding_window=(False, None))
+    _refuse_layers(theirs)
+
+
+def _refuse_layers(theirs: Theirs) -> None:
+    """Layers of another kind than those that see everything before them."""
+    kinds, n_layers = theirs["layer_types"], theirs["num_hidden_layers"]
+    if kinds is None:
+        return
+    if kinds != ["full_attention"] * min(n_layers, 10**6):  # no list in a file is longer
+        shown = (
+            f"[{', '.join(map(str, kinds[:3]))}{', ...' if kinds[3:] else ''}]" if isinstance(kinds, list) else kinds
+        )
+        raise ValueError(f"layer_types={shown}: here all {n_layers} layers are full_attention.")
 
 
 def read_qwen2(theirs: Theirs) -> config.Architecture:
     """Qwen 2 and 2.5: biases on q, k and v alone (Yang et al. 2024)."""
-    refuse(theirs, hidden_act="silu", **NO_WINDOW)
+    _refuse_windows(theirs)
     return _read(theirs, ffn="swiglu", biases=(True, False))
 
 
 def read_qwen3(theirs: Theirs) -> config.Architecture:
     """Qwen 3: norms on queries and keys (Yang et al. 2025)."""
-    refuse(theirs, hidden_act="silu", **NO_WINDOW)
+    _refuse_windows(theirs)
     return _read(theirs, ffn="swiglu", biases=_own_biases(theirs), qk_norm=True)
 
 
-GEMMA_FFN = {"gelu": "geglu", "gelu_pytorch_tanh": "geglu_tanh"}
+TANH = "gelu_pytorch_tanh"
+GEMMA_FFN = {"gelu": "geglu", TANH: "geglu_tanh"}
+ONE_SIDE = (None, False)
 
 
 def read_gemma(theirs: Theirs) -> config.Architecture:
     """Gemma: GEGLU, embeddings multiplied by sqrt(D) (Gemma Team 2024). Its "gelu" has always meant the tanh form."""
-    refuse(theirs, hidden_act=tuple(GEMMA_FFN))
-    return _read(theirs, ffn="geglu_tanh", biases=_own_biases(theirs), tied=True, embed_scale=None)
+    refuse(theirs, hidden_act=tuple(GEMMA_FFN), hidden_activation=(None, TANH), use_bidirectional_attention=ONE_SIDE)
+    return _read(theirs, ffn="geglu_tanh", biases=_own_biases(theirs), embed_scale=None)
 
 
 def read_gemma2(theirs: Theirs) -> config.Architecture:
     """Gemma 2 without its windows and caps on logits: norms on both sides of a sublayer, a scale of its own."""
-    windows = {**theirs, "layer_types": sorted(set(theirs.get("layer_types") or ()))}
-    refuse(windows, layer_types=(["full_attention"],), use_bidirectional_attention=(None, False), **NO_WINDOW)
-    refuse(theirs, hidden_activation=tuple(GEMMA_FFN))
+    act = theirs["hidden_activation"]
+    refuse(
+        theirs,
+        hidden_activation=tuple(GEMMA_FFN),
+        hidden_act=(None, act),
+        use_bidirectional_attention=ONE_SIDE,
+        attn_logit_softcapping=None,
+        final_logit_softcapping=None,
+    )
+    if theirs["layer_types"] is None:
+        raise ValueError("layer_types: absent, which means attention windows in every other layer; no part here does.")
+    _refuse_layers(theirs)
     return _read(
         theirs,
-        ffn=GEMMA_FFN[theirs["hidden_activation"]],
+        ffn=GEMMA_FFN[act],
         biases=_own_biases(theirs),
-        tied=True,
         embed_scale=None,
         placement="sandwich",
         scale=theirs["query_pre_attn_scalar"] ** -0.5,
@@ -148,6 +184,7 @@ def _write(
         "posenc__name": ROPES,
     }
     require(c, name, **default | allowed)
+    require(c, name, posenc__width=(c.model.d_head,))
     return {
         **write_sizes(c, table),
         **write_rope(c),
@@ -201,9 +238,9 @@ def write_gemma(c: config.Architecture) -> dict[str, Any]:
 def write_gemma2(c: config.Architecture) -> dict[str, Any]:
     """GEGLU with either GELU, norms on both sides of a sublayer; scores by 1/sqrt of any whole number."""
     scale = c.attention.scale
-    scalar = round(scale**-2)
+    scalar = max(1, round(scale**-2))
     if abs(scalar**-0.5 - scale) > 1e-9 * scale:
-        raise ValueError(f"attention.scale={scale}: gemma2 has 1/sqrt of a whole number.")
+        raise ValueError(f"attention.scale={scale}: gemma2 has 1/sqrt of a whole number, such as {scalar**-0.5}.")
     own = {"placement__name": ("sandwich",), "attention__scale": (scale,)}
     return _write_gemma(c, "gemma2", GEMMA2, tuple(GEMMA_FFN.values()), **own) | {
         "hidden_activation": next(act for act, ffn in GEMMA_FFN.items() if ffn == c.ffn.name),
@@ -214,34 +251,73 @@ def write_gemma2(c: config.Architecture) -> dict[str, Any]:
     }
 
 
+NEEDED = (
+    *("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "vocab_size"),
+    "max_position_embeddings",
+)
+ABSENT = {
+    **ROPE,
+    "hidden_act": "silu",
+    "rms_norm_eps": 1e-6,
+    "num_key_value_heads": None,
+    "head_dim": None,
+    "tie_word_embeddings": False,
+}
+QWEN = ABSENT | {"num_key_value_heads": 32, "use_sliding_window": False, "layer_types": None}
+# Windows that Qwen's use_sliding_window turns off.
+OFF = ("sliding_window", "max_window_layers")
+OF_GEMMA = {"head_dim": 256, "tie_word_embeddings": True, "attention_bias": False, "use_bidirectional_attention": None}
+GEMMA_ABSENT = ABSENT | OF_GEMMA | {"hidden_act": TANH, "hidden_activation": None, "num_key_value_heads": 16}
+GEMMA2_ABSENT = {
+    **ABSENT,
+    **OF_GEMMA,
+    "hidden_act": None,
+    "hidden_activation": TANH,
+    "num_key_value_heads": 4,
+    "query_pre_attn_scalar": 256,
+    "layer_types": None,
+    "attn_logit_softcapping": 50.0,
+    "final_logit_softcapping": 30.0,
+}
 ARCHITECTURES = (
-    Conversion("llama", "LlamaForCausalLM", LLAMA, read_llama, write_llama),
+    Conversion(
+        "llama",
+        "LlamaForCausalLM",
+        LLAMA,
+        read_llama,
+        write_llama,
+        NEEDED,
+        ABSENT | {"attention_bias": False, "mlp_bias": False, "sliding_window": None},
+    ),
     Conversion(
         "mistral",
         "MistralForCausalLM",
         LLAMA,
-        read_llama,
+        read_mistral,
         write_mistral,
-        {"sliding_window": 4096, "num_key_value_heads": 8},
+        NEEDED,
+        ABSENT | {"num_key_value_heads": 8, "sliding_window": 4096},
     ),
-    Conversion("qwen2", "Qwen2ForCausalLM", LLAMA, read_qwen2, write_qwen2, {"num_key_value_heads": 32}),
+    Conversion("qwen2", "Qwen2ForCausalLM", LLAMA, read_qwen2, write_qwen2, NEEDED, QWEN, OFF),
     Conversion(
-        "qwen3", "Qwen3ForCausalLM", LLAMA, read_qwen3, write_qwen3, {"num_key_value_heads": 32, "head_dim": 128}
+        "qwen3",
+        "Qwen3ForCausalLM",
+        LLAMA,
+        read_qwen3,
+        write_qwen3,
+        NEEDED,
+        QWEN | {"head_dim": 128, "attention_bias": False},
+        OFF,
     ),
-    Conversion(
-        "gemma", "GemmaForCausalLM", GEMMA, read_gemma, write_gemma, {"num_key_value_heads": 16, "head_dim": 256}
-    ),
+    Conversion("gemma", "GemmaForCausalLM", GEMMA, read_gemma, write_gemma, NEEDED, GEMMA_ABSENT),
     Conversion(
         "gemma2",
         "Gemma2ForCausalLM",
         GEMMA2,
         read_gemma2,
         write_gemma2,
-        {
-            "num_key_value_heads": 4,
-            "head_dim": 256,
-            "attn_logit_softcapping": 50.0,
-            "final_logit_softcapping": 30.0,
-        },
+        NEEDED,
+        GEMMA2_ABSENT,
+        ("sliding_window",),
     ),
 )

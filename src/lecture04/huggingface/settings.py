@@ -9,12 +9,21 @@ from types import SimpleNamespace
 from typing import Any, Protocol, TypeAlias
 
 from lecture04 import config
-from lecture04.config import RopeScaling, resolve
+from lecture04.config import resolve
 from lecture04.config.schema import ARCHITECTURE
 from lecture04.config.validate import LARGEST, architecture_errors, bound_errors, model_errors
+from lecture04.huggingface import known
 from lecture04.huggingface.mapping import NameMap, is_tied
 
 Theirs: TypeAlias = Mapping[str, Any]
+
+
+class Complete(dict[str, Any]):
+    """A config.json with what its silence means: `absent` are the settings that it does not say itself."""
+
+    def __init__(self, said: Theirs, meant: Theirs) -> None:
+        super().__init__({**meant, **said})
+        self.absent = meant.keys() - said.keys()
 
 
 class ReadConfig(Protocol):
@@ -33,7 +42,9 @@ class WriteConfig(Protocol):
 class Conversion:
     """One of their architectures: the names in its config.json, and the way there and back.
 
-    `absent` is what a setting is that a config.json leaves out, where reading would take it for something else.
+    `needed` are the settings that a config.json must say, `absent` the others that are read, with what transformers
+    takes them for where they are not there, `inert` those that change no logit in this architecture (see known.py).
+    `aliases` are its own names of usual settings: own -> usual, either of which may stand there.
     """
 
     model_type: str
@@ -41,13 +52,66 @@ class Conversion:
     table: NameMap
     read_config: ReadConfig
     write_config: WriteConfig
-    absent: Theirs = field(default_factory=dict[str, Any])
+    needed: tuple[str, ...]
+    absent: Theirs
+    inert: tuple[str, ...] = ()
+    aliases: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def read(self, said: Theirs) -> config.Architecture:
+        """What a config.json describes.
+
+        Raises ValueError with a line for each setting that is missing, is not what it should be, or that our parts do
+        not follow, by its own name.
+        """
+        wrong = known.errors(said, self)
+        own = dict(said)
+        for name, usual in self.aliases.items():
+            if usual in own:
+                own[name] = own.pop(usual)
+        wrong += [f"{key}: missing, and {self.model_type} needs it." for key in self.needed if key not in own]
+        if wrong:
+            raise ValueError("\n".join(wrong))
+        try:
+            return self.read_config(Complete(own, self.absent))
+        except ValueError as e:
+            raise ValueError(self._in_their_words(str(e))) from e
+
+    def _in_their_words(self, text: str) -> str:
+        """An error of our config with the names that stand in the config.json."""
+        of_usual = {usual: own for own, usual in self.aliases.items()}
+        eps = next(key for key in self.absent if key.endswith(("_eps", "_epsilon")))
+        for ours, usual in (NAMES | {"norm.eps": eps}).items():
+            text = text.replace(ours, of_usual.get(usual, usual))
+        return text
+
+
+NAMES = {
+    "model.d_model": "hidden_size",
+    "model.n_heads": "num_attention_heads",
+    "model.n_layers": "num_hidden_layers",
+    "attention.n_kv_heads": "num_key_value_heads",
+    "attention.d_rope": "qk_rope_head_dim",
+    "attention.d_latent": "kv_lora_rank",
+    "ffn.d_ff": "intermediate_size",
+    "posenc.base": "rope_theta",
+    "posenc.scaling.name": "rope_type",
+    "posenc.scaling.n_original": "original_max_position_embeddings",
+    "posenc.scaling.": "",
+}
+"""Our settings by their usual names there, for errors."""
+
+
+def as_said(theirs: Theirs, key: str) -> str:
+    """KEY=VALUE, or that it is not there and what that means."""
+    if key in getattr(theirs, "absent", ()):
+        return f"{key}: absent, which means {theirs[key]}"
+    return f"{key}={theirs[key]}"
 
 
 def refuse(theirs: Theirs, **allowed: object) -> None:
     """Raise ValueError for every setting that is there and is none of the allowed values (a tuple: any of them)."""
     wrong = [
-        f"{key}={theirs[key]}: there is no part for it here."
+        f"{as_said(theirs, key)}: there is no part for it here."
         for key, values in allowed.items()
         if key in theirs and theirs[key] not in (values if isinstance(values, tuple) else (values,))
     ]
@@ -83,24 +147,25 @@ class Sizes:
         return self.model.d_model // self.model.n_heads
 
 
-def read_sizes(theirs: Theirs, *, tied: bool, bias: bool = False, embed_scale: float | None = 1.0) -> Sizes:
-    """d_model, n_layers, n_heads, vocabulary and length by their usual names.
+USUAL = ("hidden_size", "num_attention_heads", "num_hidden_layers", "max_position_embeddings")
 
-    `tied` is what the architecture is where its config does not say; `embed_scale` null is our sqrt(d_model).
-    """
-    width, heads = theirs["hidden_size"], theirs["num_attention_heads"]
-    if (d_head := theirs.get("head_dim")) and d_head * heads != width:
-        raise ValueError(f"head_dim={d_head}: here it is hidden_size / num_attention_heads, {width / heads:g}.")
+
+def read_sizes(
+    theirs: Theirs, names: tuple[str, ...] = USUAL, *, bias: bool = False, embed_scale: float | None = 1.0
+) -> Sizes:
+    """d_model, n_heads, n_layers and length by these names, and the vocabulary; `embed_scale` null is sqrt(d_model)."""
+    d_model, n_heads, n_layers, n_ctx = (theirs[name] for name in names)
+    tied = theirs.get("tie_word_embeddings", False)
     model = config.asked(
         config.Model,
-        d_model=width,
-        n_heads=heads,
-        n_layers=theirs["num_hidden_layers"],
-        tied=theirs.get("tie_word_embeddings", tied),
+        d_model=d_model,
+        n_heads=n_heads,
+        n_layers=n_layers,
+        tied=tied,
         bias=bias,
         embed_scale=embed_scale,
     )
-    return Sizes(model, theirs["vocab_size"], theirs["max_position_embeddings"])
+    return Sizes(model, theirs["vocab_size"], n_ctx)
 
 
 def resolved(sizes: Sizes, *, ffn: Any, norm: Any, placement: Any, attention: Any, posenc: Any) -> config.Architecture:
@@ -130,63 +195,3 @@ def write_sizes(c: config.Architecture, table: NameMap) -> dict[str, Any]:
         "vocab_size": c.vocab_size,
         "max_position_embeddings": c.n_ctx,
     }
-
-
-def read_rope(theirs: Theirs, name: str, d_head: int) -> Any:
-    """Their rotary settings, in the form of transformers 5 (rope_parameters) or of 4 (rope_theta, rope_scaling).
-
-    They come as options of ours, the width still open where whole heads are rotated.
-    """
-    given = {**(theirs.get("rope_scaling") or {}), **(theirs.get("rope_parameters") or {})}
-    share = given.get("partial_rotary_factor", theirs.get("partial_rotary_factor", theirs.get("rotary_pct", 1.0)))
-    base = given.get("rope_theta", theirs.get("rope_theta", theirs.get("rotary_emb_base", 10_000.0)))
-    width = None if share == 1 else int(d_head * share)
-    return config.asked(config.Rope, name=name, base=float(base), width=width, scaling=_read_scaling(theirs, given))
-
-
-def _read_scaling(theirs: Theirs, given: Theirs) -> Any:
-    kind = given.get("rope_type", given.get("type", "default"))
-    factor = given.get("factor", 1.0)
-    found: dict[str, Any] = {"n_original": given.get("original_max_position_embeddings")}
-    match kind:
-        case "default":
-            return config.asked(config.Scaling, **found)
-        case "linear":
-            pass
-        case "dynamic":
-            found = {}  # theirs scales beyond the model's own length
-        case "llama3":
-            found |= {"beta_fast": given["high_freq_factor"], "beta_slow": given["low_freq_factor"]}
-        case "yarn":
-            refuse(given, attention_factor=None, truncate=True)
-            found |= {"beta_fast": given.get("beta_fast") or 32.0, "beta_slow": given.get("beta_slow") or 1.0}
-        case _:
-            raise ValueError(f"rope_type={kind}: there is no part for it here.")
-    return config.asked(config.Scaling, name=RopeScaling[kind], factor=factor, **found)
-
-
-def write_rope(c: config.Architecture) -> dict[str, Any]:
-    """The inverse, in the form of transformers 4, which 5 reads too. Fixed NTK is written as the base that it is."""
-    assert isinstance(c.posenc, config.Rope)
-    scaling, base, width = c.posenc.scaling, c.posenc.base, c.posenc.width
-    theirs: dict[str, Any] | None = {"rope_type": scaling.name.name, "factor": scaling.factor}
-    n_original = {"original_max_position_embeddings": scaling.n_original}
-    match scaling.name:
-        case RopeScaling.none:
-            theirs = None
-        case RopeScaling.ntk:
-            theirs, base = None, base * scaling.factor ** (width / (width - 2))
-        case RopeScaling.linear:
-            pass
-        case RopeScaling.dynamic:
-            if scaling.n_original != c.n_ctx:
-                raise ValueError(
-                    f"posenc.scaling.n_original={scaling.n_original}: theirs is the length of a row, {c.n_ctx}."
-                )
-        case RopeScaling.llama3:
-            theirs |= n_original | {"high_freq_factor": scaling.beta_fast, "low_freq_factor": scaling.beta_slow}
-        case RopeScaling.yarn:
-            if scaling.temperature != 0.1 or scaling.on_scores:
-                raise ValueError("posenc.scaling: theirs has YaRN's own temperature, on rotated queries and keys.")
-            theirs |= n_original | {"beta_fast": scaling.beta_fast, "beta_slow": scaling.beta_slow}
-    return {"rope_theta": base, "rope_scaling": theirs}

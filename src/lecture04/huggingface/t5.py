@@ -44,7 +44,7 @@ def read_decoder(theirs: Theirs, n_ctx: int) -> config.Architecture:
         "vocab_size": theirs["vocab_size"],
     }
     return resolved(
-        read_sizes(usual, tied=False),
+        read_sizes(usual),
         ffn=config.asked(config.FFN, name=FFN[theirs["feed_forward_proj"]], d_ff=theirs["d_ff"], bias=False),
         norm=config.asked(config.Norm, name="rmsnorm", eps=theirs["layer_norm_epsilon"]),
         placement=config.asked(config.Placement, name="pre"),

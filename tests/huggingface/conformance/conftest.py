@@ -15,7 +15,7 @@ import os
 import sys
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
@@ -35,6 +35,7 @@ from lecture04.huggingface.mapping import NameMap
 from lecture04.nn.model import LanguageModel
 
 transformers.logging.set_verbosity_error()
+transformers.logging.disable_progress_bar()
 
 DOC = Path(__file__).parents[3] / "docs" / "conformance.md"
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
@@ -116,7 +117,8 @@ def their_config(model_type, **options):
     """A config of one of their classes, at the suite's sizes unless said otherwise."""
     cls = transformers.models.auto.configuration_auto.CONFIG_MAPPING[model_type]
     # A second name of a setting (hidden_size is n_embd) would win over the first.
-    usual = {key: value for key, value in USUAL.items() if cls.attribute_map.get(key) not in options}
+    names = {f.name for f in fields(cls)} | cls.attribute_map.keys()
+    usual = {k: value for k, value in USUAL.items() if k in names and cls.attribute_map.get(k) not in options}
     made = cls(**{**usual, **options}, attn_implementation="eager")
     ignored = [key for key, value in options.items() if key != "attn_config" and getattr(made, key) != value]
     assert not ignored or ignored == ["rope_parameters"], f"{model_type} made something else of {ignored}"
@@ -133,7 +135,7 @@ def make_pair():
         with float32_is(dtype):
             model = cls(their_config(model_type, **options))
             model = randomised(model.to(dtype)).eval()
-        cfg = their.read_config(model.config.to_dict())
+        cfg = their.read(model.config.to_dict())
         if posenc is not None:  # the other layout of RoPE
             cfg = replace(cfg, posenc=replace(cfg.posenc, name=posenc))
         return Pair(model, cfg, their.table)

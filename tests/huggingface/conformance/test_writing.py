@@ -86,7 +86,7 @@ def test_what_is_written_is_read_back(case, harness):
     """The function is the same, and so are config and parameters where theirs says it in one way alone."""
     their, cfg, model = case
     theirs = built(their, cfg, model, harness)
-    read = their.read_config(theirs.config.to_dict())
+    read = their.read(theirs.config.to_dict())
     state = read_state(their.table, dict(theirs.named_parameters()), read)
     again = LanguageModel(read).double()
     again.load_state_dict(state)
