@@ -6,12 +6,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from lecture04.lecture import notebook
 from lecture04.lecture.claims import claims
 from lecture04.lecture.command import sections
+from lecture04.lecture.evidence import Evidence
+from lecture04.lecture.items import Item, Kind
 from lecture04.lecture.notebook import prose
+from lecture04.lecture.probes import text
 from lecture04.lecture.running import without_places
 
 SCRIPT = """
@@ -144,3 +148,16 @@ def test_nothing_in_a_cell_breaks_its_table():
 def test_the_ledger_does_without_torch():
     code = "import sys, lecture04.lecture.command; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_probes_sentence_stands_below_its_folded_table(tmp_path):
+    frame = pd.DataFrame({"a": range(40)})
+    item = Item(Kind.probe, "x", ("probe.py", "probe=x"), tmp_path / "x")
+    item.folder.mkdir()
+    (item.folder / "table.md").write_text(f"# X\n\n{text.markdown({'X': frame}, 'A rises.')}\nMade by `probe.py`.\n")
+    frame.to_csv(item.folder / "table.csv")
+    (tmp_path / "tables").mkdir()
+    book = notebook.Notebook(tmp_path, [], {}, Evidence(probes={"x": frame}), [], "", {})
+    shown = book._shown(item)
+    assert shown.startswith("<details><summary>X: 40 rows</summary>")
+    assert shown.endswith("</details>\n\nA rises.")

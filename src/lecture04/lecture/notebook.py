@@ -137,8 +137,8 @@ class Notebook:
         yield f"All figures: [tables/{item.name}.csv](tables/{item.name}.csv)"
 
     def _shown(self, item: Item) -> str:
-        """An item's table as Markdown, and its figures as a CSV beside the notebook."""
-        target = self.folder / "tables" / f"{item.name}.csv"
+        """An item's table as Markdown, with a probe's sentence, and its figures as a CSV beside the notebook."""
+        target, sentence = self.folder / "tables" / f"{item.name}.csv", []
         if item.kind is Kind.sweep:
             results = self.evidence.sweep(item.name)
             text = markdown(build(results))
@@ -147,8 +147,10 @@ class Notebook:
             self.evidence.probe(item.name)
             # Without its title and the line that says what made it.
             text = (item.folder / "table.md").read_text(encoding="utf-8").split("\n", 1)[1].rpartition("Made by")[0]
+            text, _, said = text.rstrip().rpartition("\n\n- ")
+            sentence = [said]
             shutil.copyfile(item.folder / "table.csv", target)
-        return "\n\n".join(map(_folded, _parts(text)))
+        return "\n\n".join([*map(_folded, _parts(text)), *sentence])
 
     def _plot(self, item: Item, plot: str | None) -> str | None:
         if plot is None:

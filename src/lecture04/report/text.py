@@ -147,7 +147,8 @@ def fitting(table: Table, width: int) -> list[dict[int, int]]:
     """The columns in groups that fit side by side, as {column: its width}, each group with the rows' names in front.
 
     Where whole headings do not fit they are broken at their spaces; figures never are. Columns of one block stay in
-    one group, if that is wide enough for them.
+    one group, if that is wide enough for them. Words that are too long for the terminal beside a row's name go on in
+    the next line, so that the name need not.
     """
     whole, broken = _widths(table)
     widths = whole if sum(whole) + GAP * len(whole) <= width else broken
@@ -163,7 +164,8 @@ def fitting(table: Table, width: int) -> list[dict[int, int]]:
         for i in block:
             if not fits([i], groups[-1]) and len(groups[-1]) > 1:
                 groups.append({0: widths[0]})
-            groups[-1][i] = widths[i]
+            left = width - widths[0] - GAP
+            groups[-1][i] = min(widths[i], left) if table.columns[i].is_words and left > LEAST_NAME else widths[i]
     return groups
 
 

@@ -85,4 +85,17 @@ def test_silu_derivative(value):
 
 def test_the_plot_has_both_panels_with_every_curve(ask):
     figure = activations.plot(ask("activations"))
-    assert [len(axes.lines) for axes in figure.axes] == [len(CURVES)] * 2
+    drawn = [name for name in CURVES if name != "swish 1"]  # silu's own
+    for axes in figure.axes:
+        assert [line.get_label().split(",")[0] for line in axes.lines] == drawn
+        assert axes.get_xlabel()
+        assert axes.get_ylabel()
+        # Told apart in grey.
+        assert len({(line._unscaled_dash_pattern, line.get_linewidth()) for line in axes.lines}) == len(drawn)
+
+
+def test_what_is_not_drawn_is_another_curve(ask):
+    table = ask("activations")
+    silu, swish = (table[table.function == name].dropna() for name in ("silu", "swish 1"))
+    silu = silu[silu.quantity.isin(["value", "derivative"])]
+    assert swish.value.tolist() == pytest.approx(silu.value.tolist(), abs=1e-15)

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 import yaml
 
-from lecture04.config import registry
+from lecture04.config import UserError, registry
 from lecture04.config.places import CONF, ROOT
-from lecture04.lecture.probes import command, options
+from lecture04.lecture.probes import activations, command, options
 from lecture04.lecture.probes import text as text_of
 from lecture04.lecture.probes.options import PROBES
 
@@ -63,11 +63,17 @@ def test_what_lies_in_the_folder(resolved, tmp_path):
     assert "Made by `python probe.py probe=activations`." in markdown
     assert "-0.16997" in markdown
     assert "-0.16997" in text
+    sentence = activations.sentence(PROBES.lookup("activations")(*resolved("probe=activations")))
+    assert f"\n\n- {sentence}\n\nMade by" in markdown.replace("\\_", "_")
+    last, where = text.split("\n\n")[-2:]
+    assert last.replace("\n  ", " ") == sentence
+    assert where.startswith(str(folder))
 
 
 def test_cells():
-    values = (6738415616.0, -1.89562, 0.0, float("nan"), None, "a")
-    assert [text_of.cell(value) for value in values] == ["6,738,415,616", "-1.8956", "0", "", "", "a"]
+    values = (6738415616.0, -1.89562, 0.0, -0.0, 8.8818e-15, 2e20, float("nan"), None, "a")
+    written = ["6,738,415,616", "-1.8956", "0", "0", "8.9e-15", "2e20", "", "", "a"]
+    assert [text_of.cell(value) for value in values] == written
 
 
 def test_one_from_the_command_line(tmp_path):
@@ -96,7 +102,38 @@ def test_several_from_the_command_line(tmp_path):
         ),
         (["seed=1"], "No probe is named; write probe=NAME. Choices: activations, "),
         (["probe=kv_cache", "probe.n_ctx=0"], "probe.n_ctx=0: must be at least 1."),
-        (["probe=grad_norms", "probe.depths=[2,0]"], "probe.depths=[2, 0]: numbers of layers, each at least 1."),
+        *(
+            (
+                ["probe=grad_norms", f"probe.depths=[{asked.replace(' ', '')}]"],
+                f"probe.depths=[{asked}]: numbers of layers, each from 1 to 500 and named once.",
+            )
+            for asked in ("", "2, 0", "2, 2", "1000000")
+        ),
+        (
+            ["probe=grad_norms", "probe.n_seeds=1000000000"],
+            "probe.n_seeds=1000000000: must be at least 2 and below 1000.",
+        ),
+        (["probe=kv_cache", "probe.n_tokens=100000"], "probe.n_tokens=100000: must be at least 1 and below 5000."),
+        (["probe=kv_cache", "probe.dtype=int8"], "probe.dtype=int8: there is no such choice. Choices: fp32, bf16, "),
+        (
+            ["probe=position_shift", "probe.shift=100000000"],
+            "probe.shift=100000000: must be at least 1 and below 1000000.",
+        ),
+        (["probe=position_shift", "probe.n_tokens=a"], "probe.n_tokens=a: must be a whole number."),
+        (
+            ["probe=residual_paths", "model.d_model=1024"],
+            "model.d_model=1024: probe=residual_paths takes the derivative ",
+        ),
+        (
+            ["probe=t5_buckets", "posenc=t5", "posenc.max_distance=10000000000"],
+            "posenc.max_distance=10000000000: probe=t5_buckets lists every distance; at most 1,000,000.",
+        ),
+        (["probe=sparsity", "probe.n_docs=-1"], "probe.n_docs=-1: must be at least 1."),
+        (["probe=rope", "probe.name=rop"], "probe.name=rop: there is no such probe. Did you mean rope? Choices: "),
+        (
+            ["probe=rope", "probe.name=kv_cache"],
+            "probe.name=kv_cache: it has settings of its own (n_ctx, batch, dtype, n_tokens); write probe=kv_cache.",
+        ),
     ],
 )
 def test_what_is_wrong_is_one_sentence_and_leaves_no_folder(forked, tmp_path, arguments, said):
@@ -106,6 +143,23 @@ def test_what_is_wrong_is_one_sentence_and_leaves_no_folder(forked, tmp_path, ar
     assert done.stderr.count("\n") == 1
     assert not done.stdout
     assert not list(tmp_path.iterdir())
+
+
+TOO_LARGE = ("probe=ffn_params", "model.d_model=100000000")
+SAID = "probe=ffn_params: these sizes take more memory than this machine has; take smaller ones."
+
+
+def test_sizes_that_no_memory_holds_are_said_to_be(resolved, tmp_path):
+    with pytest.raises(UserError, match=f"^{SAID}$"):
+        command.perform(*resolved(*TOO_LARGE), tmp_path, "")
+
+
+@pytest.mark.slow
+def test_what_goes_wrong_in_a_probe_is_one_sentence_too(warm, tmp_path):
+    """Without Hydra's own line about it."""
+    done = warm(ROOT / "probe.py", *TOO_LARGE, cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr == f"{SAID}\n"
 
 
 def test_help_lists_every_probe_with_a_line():

@@ -63,6 +63,10 @@ def test_depths(resolved, overrides, expected):
 def test_the_plot_has_a_line_and_a_band_for_each_depth(ask, outputs):
     figure = grad_norms.plot(ask("grad_norms", *SMALL, outputs))
     assert [(len(axes.lines), len(axes.collections)) for axes in figure.axes] == [(2, 2)] * 2
+    for axes in figure.axes:
+        assert len({line._unscaled_dash_pattern for line in axes.lines}) == 2  # told apart in grey
+        assert [text.get_text() for text in axes.texts] == ["1", "3"]
+    assert "nats" in figure.axes[0].get_ylabel()
 
 
 @pytest.fixture(scope="module")

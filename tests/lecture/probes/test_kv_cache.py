@@ -143,4 +143,4 @@ def test_shown_has_a_row_for_every_case(ask):
     published, own, groups = (frame.case.tolist() for frame in frames.values())
     assert published[:3] == ["Llama 2 7B, MHA", "Llama 2 70B, GQA", "Llama 2 70B, as if MHA"]
     assert "mha, none" in own
-    assert groups == ["gqa with 4 of 4 KV heads, and mha", "gqa with 1 of 4 KV heads, and mqa"]
+    assert groups == ["gqa, 4 of 4 KV heads, and mha", "gqa, 1 of 4 KV heads, and mqa"]

@@ -79,8 +79,9 @@ def test_a_wrong_absorption_is_seen(layer):
     assert (rolled - at.q_BHTK @ at.k_BHSK.mT).abs().max() > 1
 
 
-def test_shown_has_a_row_for_every_quantity(ask):
-    (frame,) = mla.shown(ask("mla")).values()
-    assert list(frame.columns) == ["positions", "quantity", "float32", "float64"]
-    assert len(frame) == 6
-    assert frame.notna().all(axis=None)
+def test_shown_has_every_figure(ask):
+    table = ask("mla")
+    (frame,) = mla.shown(table).values()
+    assert list(frame.columns) == ["positions", "dtype", *mla.LABELS.values()]
+    assert frame.positions.tolist() == [text for text in mla.POSITIONS.values() for _ in range(2)]
+    assert frame[list(mla.LABELS.values())].count().sum() == len(table)

@@ -92,6 +92,12 @@ def test_a_shift_beyond_the_documents_lengthens_the_learned_table(value):
     assert change > 0
 
 
+def test_an_encoding_that_the_model_cannot_have_has_no_row(ask):
+    found = set(ask("position_shift", "model.n_heads=64", "probe.n_tokens=4").posenc)
+    assert "alibi" in found
+    assert not found & {"rope", "rope_half"}
+
+
 def test_order_blind(ask):
     table = ask("order_blind").set_index(["posenc", "causal"]).value
     assert table["none", False] < 1e-12

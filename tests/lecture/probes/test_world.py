@@ -1,6 +1,7 @@
 """The Garden World's figures, and the excess of trained models by how often a pairing was seen."""
 
 import math
+import re
 from collections import Counter
 
 import numpy as np
@@ -140,12 +141,28 @@ def test_the_claim_is_about_what_was_never_seen(ask, overrides):
 def test_shown_has_a_row_for_every_bucket(ask, overrides):
     corpus, excess = world.shown(ask("world", *overrides)).items()
     assert list(corpus[1].columns) == ["quantity", "train", "val", "test"]
-    assert excess[0].endswith("(seeds 0, 1)")
+    assert excess[0].endswith("seeds 0, 1")
     assert excess[1].pairing.tolist() == list(world.PAIRINGS.values())
     assert list(world.PAIRINGS) == [*BUCKETS, NONE, "all"]
-    assert (
-        excess[1]["lowest share"].iloc[0] <= excess[1]["share of excess"].iloc[0] <= excess[1]["highest share"].iloc[0]
+    shares = excess[1]["share of the excess, %"].tolist()
+    mean, low, high = (float(part) for part in re.fullmatch(r"(\S+) \[(\S+), (\S+)\]", shares[3]).groups())
+    assert low <= mean <= high
+    assert shares[-1] == ""
+
+
+def test_the_sentence_without_runs_and_with_them(ask, overrides, whole_corpus):
+    """Where most is lost is read from the table."""
+    whole = world.sentence(ask("world", whole_corpus))
+    assert whole.startswith(
+        "The best possible perplexity on test is 3.63, the true distribution's; of the possessives "
     )
+    trained = ask("world", *overrides)
+    assert " nats a token that trained models lose to it most are lost on tokens " in world.sentence(trained)
+    share = trained.quantity == SHARE
+    trained.loc[share & (trained.pairing == NONE), "value"] = 0.9
+    assert "most are lost on tokens without a pairing (90 %)" in world.sentence(trained)
+    trained.loc[share & (trained.pairing == "seen_3"), "value"] = 0.95
+    assert "most are lost on tokens whose pairing was seen 3-10 times (95 %)" in world.sentence(trained)
 
 
 def test_a_table_goes_to_a_file_and_comes_back(ask, overrides, tmp_path):

@@ -12,7 +12,7 @@ from lecture04.config import Request
 from lecture04.config.registry import register
 from lecture04.lecture.probes.common import activation, largest
 from lecture04.lecture.probes.options import Probe
-from lecture04.lecture.probes.text import labelled
+from lecture04.lecture.probes.text import labelled, listed, number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,7 +34,7 @@ LABELS = {
     "gap_to_gelu": "largest gap to gelu on [-5, 0]",
     "gap_to_half_x": "largest gap to x/2 on [-5, 5]",
     "gap_to_relu": "largest gap to relu on [-5, 5]",
-    "gap_to_autograd": "largest gap of the formula to autograd on [-5, 5]",
+    "gap_to_autograd": "largest gap to autograd on [-5, 5]",
 }
 # Those with one minimum, which lies between these two points.
 BRACKETS = {
@@ -44,6 +44,14 @@ BRACKETS = {
     SWISH(0.1): (-30.0, -1.0),
     SWISH(10): (-0.3, -0.01),
 }
+
+
+# The curves to look at: swish 1 is silu.
+DRAWN = {name: f for name, f in CURVES.items() if name != SWISH(1)}
+# Where two lie on each other, the later one's dashes leave the earlier to be seen. Colours are Okabe and Ito's.
+DASHES = ((), (), (1, 2), (6, 2), (8, 2, 2, 2), (3, 1))
+COLOURS = ("#0072B2", "#D55E00", "#000000", "#CC79A7", "#009E73", "#E69F00")
+LEGEND = {"gelu_tanh": "gelu_tanh, on gelu", "silu": "silu, which is swish 1"}
 
 
 def points(low: float, high: float, n: int) -> Tensor:
@@ -108,23 +116,43 @@ def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     frames: dict[str, pd.DataFrame] = {}
     for quantity, title in (("value", "Values"), ("derivative", "Derivatives (autograd)")):
         part = table[table.quantity == quantity]
-        frames[title] = part.pivot(index="x", columns="function", values="value")[list(CURVES)].reset_index()
+        frames[title] = part.pivot(index="x", columns="function", values="value")[list(DRAWN)].reset_index()
     rest = ~table.quantity.isin(["value", "derivative"])
     frames["Minima, gaps and limits"] = labelled(table.loc[rest, ["quantity", "function", "x", "value"]], LABELS)
     return frames
 
 
+def sentence(table: pd.DataFrame) -> str:
+    """Which functions are flat left of 0, how low the others fall, and how near their approximations come."""
+    left = table[table.quantity.isin(["value", "derivative"]) & (table.x < 0)]
+    sizes = left.value.abs().groupby(left.function, sort=False).max()
+    flat, lowest = list(sizes[sizes == 0].index), table[table.quantity == "minimum"].set_index("function")
+    falls = [
+        f"{name} falls to {number(lowest.value[name])} at x = {number(lowest.x[name])}"
+        for name in ("gelu", "silu")
+        if name not in flat
+    ]
+    gap = float(table.value[table.quantity == "gap_to_gelu"].item())
+    who = f"only {listed(flat)} {'is' if len(flat) == 1 else 'are'}" if flat else "no function is"
+    return (
+        f"Left of 0 {who} flat, value and slope 0{': ' + listed(falls) if falls else ''}. "
+        f"gelu's tanh form is at most {number(gap)} away from gelu."
+    )
+
+
 def plot(table: pd.DataFrame) -> "Figure":
-    """Values and derivatives side by side."""
+    """Values and derivatives side by side, every curve with dashes of its own."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(11, 4.2), layout="constrained")
+    figure = Figure(figsize=(11, 4.6), layout="constrained")
     x = points(-5, 5, 1001)
-    for axes, title in zip(figure.subplots(1, 2), ("value", "derivative"), strict=True):
-        for name, f in CURVES.items():
-            y = f(x) if title == "value" else derivative(f, x)
-            axes.plot(x.tolist(), y.tolist(), label=name, linestyle="--" if "swish" in name else "-")
-        axes.set(title=title, xlabel="x")
+    for axes, of in zip(figure.subplots(1, 2), ("value", "derivative"), strict=True):
+        for (name, f), dashes, colour in zip(DRAWN.items(), DASHES, COLOURS, strict=True):
+            y = f(x) if of == "value" else derivative(f, x)
+            wide = {"linewidth": 5, "alpha": 0.4} if name == "gelu" else {"linewidth": 1.6}
+            axes.plot(x.tolist(), y.tolist(), label=LEGEND.get(name, name), color=colour, dashes=dashes, **wide)
+        axes.set(ylabel={"value": "f(x)", "derivative": "f'(x)"}[of], xlabel="x, the activation's input")
         axes.grid(alpha=0.3)
-        axes.legend()
+    handles = figure.axes[0].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside lower center", ncols=len(DRAWN), frameon=False, handlelength=4)
     return figure

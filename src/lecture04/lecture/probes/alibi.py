@@ -6,6 +6,7 @@ import torch
 from lecture04 import config
 from lecture04.config.registry import register
 from lecture04.lecture.probes.options import Probe
+from lecture04.lecture.probes.text import number
 from lecture04.nn.posenc import ALiBi
 
 DISTANCES = (0, 1, 16, 64, 512)
@@ -31,6 +32,20 @@ def alibi(request: config.Request, options: Probe) -> pd.DataFrame:
 
 def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """A row a head."""
-    label = ["slope" if d is pd.NA else f"bias at distance {d}" for d in table.distance]
+    label = ["slope per token" if d is pd.NA else f"bias at distance {d}" for d in table.distance]
     wide = table.assign(label=label).pivot(index="head", columns="label", values="value")[list(dict.fromkeys(label))]
-    return {"ALiBi's heads": wide.reset_index()}
+    return {"What ALiBi adds to a score, by head; distances in tokens": wide.reset_index()}
+
+
+def sentence(table: pd.DataFrame) -> str:
+    """How far the nearest-sighted and the farthest-sighted head look."""
+    slopes, far = table[table.quantity == "slope"].set_index("head").value, max(DISTANCES)
+    taken = -table[table.distance == far].set_index("head").value
+    near, wide = slopes.idxmax(), slopes.idxmin()
+    said = f"Head {near} takes {number(slopes[near])} off a score for each token of distance"
+    if slopes[near] == slopes[wide]:
+        return f"{said}, as every head does: {number(taken[near])} at distance {far}."
+    return (
+        f"{said}, head {wide} only {number(slopes[wide])}; at distance {far} that is {number(taken[near])} against "
+        f"{number(taken[wide])}."
+    )

@@ -12,7 +12,7 @@ from omegaconf import DictConfig
 
 from lecture04.cli import train as cli
 from lecture04.config import Request, messages, overrides, registry
-from lecture04.config.errors import nearest
+from lecture04.config.errors import UserError, nearest
 from lecture04.config.fields import schema_of
 from lecture04.config.places import CONF
 from lecture04.lecture.probes import options
@@ -70,18 +70,26 @@ def perform(request: Request, probe: Probe, folder: Path, command: str) -> str:
 
     torch.set_num_threads(request.run.trainer.threads)
     entry = registry.entry("probe", probe.name)
-    table = PROBES.lookup(probe.name)(request, probe)
+    try:
+        table = PROBES.lookup(probe.name)(request, probe)
+    except (MemoryError, RuntimeError) as e:
+        if isinstance(e, RuntimeError) and "allocate" not in str(e):
+            raise
+        raise UserError(
+            f"probe={probe.name}: these sizes take more memory than this machine has; take smaller ones."
+        ) from e
     module = sys.modules[entry.module]
     title = entry.about.rstrip(".")
     frames = module.shown(table) if hasattr(module, "shown") else {title: table}
+    sentence = module.sentence(table)
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(folder / "table.csv", table.to_csv(index=False))
-    write_whole(folder / "table.md", f"# {title}\n\n{text.markdown(frames)}\nMade by `{command}`.\n")
+    write_whole(folder / "table.md", f"# {title}\n\n{text.markdown(frames, sentence)}\nMade by `{command}`.\n")
     files = ["table.csv", "table.md"]
     if hasattr(module, "plot"):
         module.plot(table).savefig(folder / "plot.png", dpi=150)
         files.append("plot.png")
-    return f"{text.terminal(frames)}\n\n{folder}/{', '.join(files)}"
+    return f"{text.terminal(frames, sentence)}\n\n{folder}/{', '.join(files)}"
 
 
 @hydra.main(version_base="1.3", config_path=str(CONF), config_name="probe")
@@ -89,7 +97,8 @@ def main(cfg: DictConfig) -> None:
     """One probe."""
     here = HydraConfig.get()
     command = overrides.command_line("probe.py", here.overrides.task)
-    print(perform(*ready(cfg), Path(here.runtime.output_dir), command))
+    # Hydra adds a line of its own to an exception, but not to an exit.
+    messages.or_exit(lambda: print(perform(*ready(cfg), Path(here.runtime.output_dir), command)))
 
 
 def help_text() -> str:

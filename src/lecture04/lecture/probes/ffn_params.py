@@ -1,6 +1,6 @@
 """The counts of section 1.2 and exercise 2: from the parts' formulas, and from built layers and models.
 
-Large ones are built on the meta device, which makes shapes and no numbers.
+What is only counted is built on the meta device, which makes shapes and no numbers.
 """
 
 import math
@@ -16,6 +16,7 @@ from lecture04.config import sizes
 from lecture04.config.registry import register
 from lecture04.lecture.probes.common import largest, llama_like, open_part, opened, published, with_parts
 from lecture04.lecture.probes.options import Probe
+from lecture04.lecture.probes.text import counted, listed, number, times
 from lecture04.nn.ffn import FFNS
 from lecture04.nn.model import LanguageModel
 
@@ -31,6 +32,7 @@ LABELS = {
     "rounding_share": "over 8/3 of {d_model}, as a share",
     "model_params": "Llama 2 7B",
 }
+COUNTS = ("layer_params", "eight_d_squared", "model_params")
 
 
 def n_params(module: nn.Module) -> int:
@@ -57,7 +59,9 @@ def rounded_up(size: float, multiple: int) -> int:
 
 def layer_rows(claim: str, c: config.Architecture) -> list[Row]:
     """A layer's parameters by formula and as built."""
-    by = (("formula", sizes.ffn_params(c)), ("model", n_params(layer(c))))
+    with torch.device("meta"):
+        built = layer(c)
+    by = (("formula", sizes.ffn_params(c)), ("model", n_params(built)))
     return [(claim, "layer_params", c.ffn.name, c.model.d_model, c.ffn.d_ff, c.ffn.bias, how, n) for how, n in by]
 
 
@@ -79,7 +83,7 @@ def llama_2_7b() -> config.Architecture:
 
 @register("probe", "ffn_params")
 def ffn_params(request: config.Request, options: Probe) -> pd.DataFrame:
-    """What a gated FFN costs, how two thirds make up for it, and Llama 2 7B's parameters to the last one.
+    """What a gated FFN costs, at full width and at two thirds, and Llama 2 7B's parameters to the last one.
 
     Columns: claim, quantity (see LABELS), ffn, d_model, d_ff, bias, by (formula or model), value. Depends on
     model.d_model; the lecture's is 64.
@@ -113,10 +117,31 @@ def ffn_params(request: config.Request, options: Probe) -> pd.DataFrame:
 
 
 def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Formula and model side by side."""
-    table = table.assign(quantity=[label(row) for row in table.to_dict("records")])
-    wide = table.pivot(index="quantity", columns="by", values="value")
-    return {"Parameters": wide.loc[table.quantity.unique()].reset_index()}
+    """Parameters by formula and of the model side by side; and below them what is no number of parameters."""
+    table = table.assign(label=[label(row) for row in table.to_dict("records")])
+    counts = table[table.quantity.isin(COUNTS)]
+    wide = counts.pivot(index="label", columns="by", values="value").loc[counts.label.unique()]
+    others = table.loc[~table.quantity.isin(COUNTS), ["label", "value"]]
+    frames = {"Parameters": wide.reset_index(), "Sizes and gaps": others}
+    return {title: frame.rename(columns={"label": "quantity"}) for title, frame in frames.items()}
+
+
+def sentence(table: pd.DataFrame) -> str:
+    """What the gate costs at the same width and at two thirds of it; and where formula and model differ."""
+    count = table.loc[(table.quantity == "layer_params") & (table["by"] == "model")]
+    (plain, full, narrow) = (
+        count.loc[count.claim == claim].iloc[0] for claim in ("ffn_plain_256", "ffn_swiglu_256", "ffn_swiglu_171")
+    )
+    off = narrow.value / plain.value - 1
+    as_many = f"{number(100 * abs(off))} % {'more' if off > 0 else 'fewer'}" if off else "as many"
+    both = shown(table)["Parameters"].dropna()
+    wrong = list(both.quantity[both.formula != both.model])
+    agree = f"differ for {listed(wrong, 'and for')}" if wrong else f"agree in all {counted(len(both), 'count')}"
+    return (
+        f"At d_ff {full.d_ff} a SwiGLU has {times(full.value / plain.value)} the parameters of a ReLU layer "
+        f"({full.value:,.0f} against {plain.value:,.0f}); at d_ff {narrow.d_ff} it has "
+        f"{as_many}. Formula and model {agree}."
+    )
 
 
 def label(row: dict[str, Any]) -> str:

@@ -17,7 +17,7 @@ from lecture04.config.registry import register
 from lecture04.data.types import Batch, load
 from lecture04.lecture.probes.common import stacked
 from lecture04.lecture.probes.options import GradNorms
-from lecture04.lecture.probes.text import labelled
+from lecture04.lecture.probes.text import labelled, listed, number
 from lecture04.nn.init import build
 from lecture04.training.loop import batch_loss
 
@@ -82,7 +82,7 @@ def grad_norms(request: config.Request, options: GradNorms) -> pd.DataFrame:
 def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """First and last layer, total and evenness at each depth, with their bands; then every layer of the deepest."""
     found = banded(table)
-    found["text"] = [f"{m:.3f} ± {h:.3f}" for m, h in zip(found["mean"], found.half_width, strict=True)]
+    found["text"] = [f"{m:.2f} ± {h:.2f}" for m, h in zip(found["mean"], found.half_width, strict=True)]
     n_seeds = table.seed.nunique()
     layers = found.loc[found.quantity == LAYER]
     last = layers.loc[layers.layer == layers.n_layers].assign(quantity="last layer")
@@ -90,30 +90,66 @@ def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     rest = labelled(found.loc[found.quantity != LAYER], LABELS)
     wide = pd.concat([first, last, rest]).pivot(index=["placement", "n_layers"], columns="quantity", values="text")
     wide = wide.loc[list(dict.fromkeys(zip(found.placement, found.n_layers, strict=True)))]
-    summary = wide[["first layer", "last layer", *LABELS.values()]].reset_index()
+    summary = wide[["first layer", "last layer", *LABELS.values()]].reset_index().rename(columns={"n_layers": "layers"})
     deepest = layers.loc[layers.n_layers == layers.n_layers.max()]
     by_layer = deepest.pivot(index="layer", columns="placement", values="text")[deepest.placement.unique()]
     return {
-        f"Gradient norms at initialisation, mean over {n_seeds} seeds ± 95 %": summary,
-        f"FFN output matrices at depth {found.n_layers.max()}": by_layer.reset_index(),
+        f"Gradient norms at initialisation (loss in nats), mean over {n_seeds} seeds ± 95 %": summary,
+        f"The same of each layer's FFN output matrix, {found.n_layers.max()} layers": by_layer.reset_index(),
     }
+
+
+def sentence(table: pd.DataFrame) -> str:
+    """How the last layer's norm goes with depth; with one depth alone, how it stands to the first layer's."""
+    found = banded(table)
+    layers = found.loc[found.quantity == LAYER]
+    low, high = layers.n_layers.min(), layers.n_layers.max()
+    said = []
+    for placement in PLACEMENTS:
+        of = layers.loc[layers.placement == placement].set_index(["n_layers", "layer"])[["mean", "half_width"]]
+        ends = [(low, low) if low < high else (high, 1), (high, high)]
+        (before, band), (after, other) = of.loc[ends].to_numpy().tolist()
+        said.append(f"{moved(before, after, within=band + other)} in {placement}-norm")
+    way = (
+        f"From {low} to {high} layers the last layer's gradient norm"
+        if low < high
+        else (f"From the first to the last of {high} layers the gradient norm")
+    )
+    return f"{way} {listed(said)}."
+
+
+def moved(before: float, after: float, *, within: float) -> str:
+    """What a mean does on its way; where it stays `within` its two bands, nothing that can be told."""
+    ends = f"from {number(before)} to {number(after)}"
+    if abs(after - before) <= within:
+        return f"does not move beyond the seeds' bands ({ends})"
+    return f"{'rises' if after > before else 'falls'} {ends}"
 
 
 def plot(table: pd.DataFrame) -> "Figure":
     """By layer, a line and its band for each depth; pre-norm and post-norm side by side on one scale."""
     from matplotlib import colormaps
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
-    figure = Figure(figsize=(11, 4.2), layout="constrained")
+    from lecture04.report.figures.style import DASHES
+
+    figure = Figure(figsize=(11, 4.6), layout="constrained")
     n_lines = table.n_layers.nunique()
     found = banded(table.loc[table.quantity == LAYER])
     for axes, placement in zip(figure.subplots(1, len(PLACEMENTS), sharey=True), PLACEMENTS, strict=True):
         for i, (n_layers, line) in enumerate(found[found.placement == placement].groupby("n_layers")):
             x, mean, half = line.layer.astype(int), line["mean"], line.half_width
-            color = colormaps["viridis"](0.85 * i / max(1, n_lines - 1))  # in order, for the colour-blind and in grey
-            axes.plot(x, mean, marker=".", color=color, label=f"{n_layers} layers")
-            axes.fill_between(x, mean - half, mean + half, color=color, alpha=0.2)
-        axes.set(title=f"{placement}-norm", xlabel="layer", ylabel="gradient norm of the FFN output matrix")
+            color = colormaps["viridis"](0.75 * i / max(1, n_lines - 1))  # in order, for the colour-blind and in grey
+            axes.plot(x, mean, marker=".", color=color, dashes=DASHES[i % len(DASHES)], label=f"{n_layers} layers")
+            axes.fill_between(x, mean - half, mean + half, color=color, alpha=0.15, linewidth=0)
+            last = (max(x), list(mean)[-1])
+            axes.annotate(str(n_layers), last, (6, 0), textcoords="offset points", va="center", weight="bold")
+        axes.set(title=f"{placement}-norm", xlabel="layer, counted from the input")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.margins(x=0.07)  # room for the labels
         axes.grid(alpha=0.3)
-        axes.legend()
+    handles = figure.axes[0].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside lower center", ncols=n_lines, frameon=False, handlelength=4)
+    figure.axes[0].set_ylabel("gradient norm of the FFN output matrix\n(loss in nats; shaded: 95 % over seeds)")
     return figure

@@ -19,7 +19,7 @@ from lecture04 import config
 from lecture04.config.registry import register
 from lecture04.lecture.probes.common import largest, open_attention, open_part, opened, plain_rope, with_parts
 from lecture04.lecture.probes.options import Probe
-from lecture04.lecture.probes.text import labelled
+from lecture04.lecture.probes.text import labelled, listed, number
 from lecture04.nn.attention import AttentionContext
 from lecture04.nn.block import Block
 from lecture04.nn.init import build
@@ -31,8 +31,8 @@ BATCH, N_TOKENS = 2, 24
 # Quantities and positions; LABELS and POSITIONS have them as they are shown.
 SCORES, OUTPUTS, LARGEST = "score_gap", "output_gap", "largest_score"
 LABELS = {
-    SCORES: "max |scores absorbed - restored|",
-    OUTPUTS: "max |outputs absorbed - restored|",
+    SCORES: "gap of scores",
+    OUTPUTS: "gap of outputs",
     LARGEST: "largest score",
 }
 POSITIONS = {
@@ -40,6 +40,8 @@ POSITIONS = {
     "decoupled": "RoPE in a part of its own",
     "restored": "RoPE on restored keys",
 }
+
+ROUNDING = 1e-9  # of the largest score, in float64
 
 Row = tuple[str, str, str, str, float]
 
@@ -173,7 +175,7 @@ def figures(run: config.Run) -> Iterator[Row]:
 
 @register("probe", "mla")
 def mla(request: config.Request, options: Probe) -> pd.DataFrame:
-    """What absorbing MLA's up-projections changes: nothing, unless restored keys are rotated.
+    """What absorbing MLA's up-projections changes: without positions, with RoPE apart, with rotated keys.
 
     Columns: claim, positions (see POSITIONS), dtype, quantity (see LABELS), value. One layer of the config's model with
     attention=mla (its own d_latent and d_rope, where it chose that) on random tokens; scores are those before their
@@ -185,8 +187,29 @@ def mla(request: config.Request, options: Probe) -> pd.DataFrame:
 
 
 def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Both number formats side by side."""
+    """A row for each way to tell positions, and number format."""
     table = labelled(table, LABELS).assign(positions=table.positions.map(POSITIONS))
-    wide = table.pivot(index=["positions", "quantity"], columns="dtype", values="value")
-    order = table[["positions", "quantity"]].drop_duplicates()
-    return {"Absorbed against restored": order.merge(wide.reset_index())}
+    wide = table.pivot(index=["positions", "dtype"], columns="quantity", values="value")[list(LABELS.values())]
+    rows = [(positions, dtype) for positions in POSITIONS.values() for dtype in table.dtype.unique()]
+    return {"Largest gap between absorbed and restored": wide.loc[rows].reset_index()}
+
+
+def sentence(table: pd.DataFrame) -> str:
+    """Where absorbing changes nothing but the rounding, and where it is wrong."""
+    exact = table.loc[table.dtype == "float64"]
+    size = exact.value[exact.quantity == LARGEST].item()
+    gaps = exact.loc[exact.quantity == SCORES].set_index("positions").value.rename(POSITIONS)
+    is_same = gaps < ROUNDING * size
+    said = []
+    if is_same.any():
+        said.append(
+            f"With {listed(list(gaps.index[is_same]), 'or')} absorbing changes no score by more than "
+            f"{number(gaps[is_same].max())} in float64, which is rounding"
+        )
+    if not is_same.all():
+        said.append(
+            f"with {listed(list(gaps.index[~is_same]), 'or')} it is wrong by up to {number(gaps[~is_same].max())}, "
+            f"where the largest score is {number(size)}"
+        )
+    text = "; ".join(said)
+    return f"{text[0].upper()}{text[1:]}."

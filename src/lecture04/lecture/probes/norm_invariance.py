@@ -11,10 +11,11 @@ from lecture04.config import sizes
 from lecture04.config.registry import register
 from lecture04.lecture.probes.common import largest, open_part, with_parts
 from lecture04.lecture.probes.options import Probe
-from lecture04.lecture.probes.text import labelled
+from lecture04.lecture.probes.text import labelled, listed, number
 from lecture04.nn.norm import NORMS
 
 Rows = list[tuple[str, str, str, float]]
+SEEN = 1e-3  # a change of outputs of variance 1 that is neither rounding nor an eps of 1e-5
 # The quantities of the table, as they are shown; the width is filled in.
 LABELS = {
     "scale_change": "max |f(3x) - f(x)|",
@@ -53,7 +54,7 @@ def change(f: Callable[[Tensor], Tensor], x: Tensor, moved: Tensor) -> float:
 
 @register("probe", "norm_invariance")
 def norm_invariance(request: config.Request, options: Probe) -> pd.DataFrame:
-    """Which changes of its input a norm does not see: all scales; LayerNorm all shifts as well.
+    """Which changes of its input a norm does not see: scales and shifts.
 
     Columns: claim, quantity (see LABELS), norm, value, width. Depends on norm.eps, and for the counts on the model.
     """
@@ -87,5 +88,27 @@ def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """The norms side by side."""
     (width,) = table.width[table.quantity == "params"].unique()
     table = labelled(table, {quantity: label.format(width=width) for quantity, label in LABELS.items()})
+    table = table.assign(norm=table.norm.replace("both", "rmsnorm"))  # the label names both
     wide = table.pivot(index="quantity", columns="norm", values="value").loc[table.quantity.unique()]
-    return {"Norms": wide.reset_index()}
+    return {"Changes and gaps of outputs, and numbers of parameters": wide.reset_index()}
+
+
+def sentence(table: pd.DataFrame) -> str:
+    """Which norm sees a shift of its input, which its scale, and what each costs."""
+    wide = table.pivot(index="quantity", columns="norm", values="value")
+
+    def changed(quantity: str) -> str:
+        change = wide.loc[quantity, NORMS.names()].astype(float)
+        seen, unseen = (
+            listed([f"{name} (by {number(value)})" for name, value in group.items()])
+            for group in (change[change > SEEN], change[change <= SEEN])
+        )
+        if not seen:
+            return f"hardly changes the output of {unseen}"
+        return f"changes the output of {seen}{f', hardly that of {unseen}' if unseen else ''}"
+
+    n = wide.loc["params"]
+    return (
+        f"Shifting the input by 5 {changed('shift_change')}; multiplying it by 3 {changed('scale_change')}. "
+        f"One layernorm has {n.layernorm:,.0f} parameters, one rmsnorm {n.rmsnorm:,.0f}."
+    )

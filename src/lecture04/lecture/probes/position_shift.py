@@ -7,11 +7,11 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from lecture04.config import Request
+from lecture04.config import Request, UserError
 from lecture04.config.registry import register
 from lecture04.lecture.probes.common import largest, open_attention, open_part, with_parts, words
 from lecture04.lecture.probes.options import PositionShift
-from lecture04.lecture.probes.text import labelled
+from lecture04.lecture.probes.text import labelled, listed, number
 from lecture04.nn.block import Block
 from lecture04.nn.init import build
 from lecture04.nn.model import LanguageModel
@@ -20,10 +20,11 @@ from lecture04.nn.posenc import POSENCS
 # The quantities of the table, as they are shown.
 LABELS = {
     "scores_change": "change of scores",
-    "scores_largest": "largest of scores",
+    "scores_largest": "largest score",
     "logits_change": "change of logits",
-    "logits_largest": "largest of logits",
+    "logits_largest": "largest logit",
 }
+ROUNDING = 1e-9  # in float64, of scores of about 1
 
 
 def first_scores(model: LanguageModel, tokens_BT: Tensor, pos_T: Tensor) -> Tensor:
@@ -45,11 +46,11 @@ def first_scores(model: LanguageModel, tokens_BT: Tensor, pos_T: Tensor) -> Tens
 
 @register("probe", "position_shift")
 def position_shift(request: Request, options: PositionShift) -> pd.DataFrame:
-    """What a constant shift of positions changes, for every encoding: nothing where distances count.
+    """What a constant shift of all positions changes, for every position encoding.
 
-    Columns: claim, posenc, quantity (see LABELS), value: the largest change of the first layer's scores and of the
-    model's logits when probe.shift is added to every position, and their own largest value. Multi-head attention; all
-    other parts of the model count. Weights are at their initial values.
+    Columns: claim, posenc, quantity (see LABELS), value, shift: the largest change of the first layer's scores and of
+    the model's logits when probe.shift is added to every position, and their own largest value. Multi-head attention;
+    all other parts of the model count. Weights are at their initial values.
     """
     run = request.run
     rows: list[tuple[str, str, float]] = []
@@ -58,7 +59,11 @@ def position_shift(request: Request, options: PositionShift) -> pd.DataFrame:
     n_ctx = max(run.n_ctx, options.n_tokens + options.shift)
     for name in POSENCS.names():
         parts = {"attention": open_attention(run, "mha"), "posenc": open_part(run, "posenc", name)}
-        model = build(with_parts(run, parts, n_ctx=n_ctx)).double()
+        try:
+            shifted = with_parts(run, parts, n_ctx=n_ctx)
+        except UserError:  # an encoding that the model cannot have
+            continue
+        model = build(shifted).double()
         with torch.no_grad():
             scores = [first_scores(model, tokens_BT, pos_T + by) for by in (0, options.shift)]
             logits = [model(tokens_BT, pos_T + by) for by in (0, options.shift)]
@@ -67,7 +72,7 @@ def position_shift(request: Request, options: PositionShift) -> pd.DataFrame:
             rows.append((name, f"{quantity}_largest", largest(before)))
     table = pd.DataFrame(rows, columns=["posenc", "quantity", "value"])
     table.insert(0, "claim", "shift_invariance")
-    return table
+    return table.assign(shift=options.shift)
 
 
 def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -75,9 +80,17 @@ def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     table = labelled(table, LABELS)
     wide = table.pivot(index="posenc", columns="quantity", values="value")
     wide = wide.loc[table.posenc.unique(), table.quantity.unique()].reset_index()
-    return {"All positions moved by a constant": wide.assign(depends=distances_or_places(wide))}
+    depends = ["distances" if change < ROUNDING else "positions" for change in wide[LABELS["scores_change"]]]
+    return {f"All positions moved by {table['shift'].iloc[0]:,}": wide.assign(**{"scores depend on": depends})}
 
 
-def distances_or_places(wide: pd.DataFrame) -> list[str]:
-    """What an encoding's scores depend on; rounding in float64 is far below 1e-9."""
-    return ["distances" if change < 1e-9 else "places" for change in wide[LABELS["scores_change"]]]
+def sentence(table: pd.DataFrame) -> str:
+    """Whose scores depend on distances alone."""
+    change = table[table.quantity == "scores_change"].set_index("posenc").value
+    same, moved = change[change < ROUNDING], change[change >= ROUNDING]
+    by = [f"{name} (by {number(value)})" for name, value in moved.items()]
+    names = listed(list(same.index))
+    keep = f"stay with posenc {names} (they change by at most {number(same.max())}), so that distances count"
+    changes = f"change with posenc {listed(by)}, so that positions themselves count"
+    parts = [*([keep] if len(same) else []), *([changes] if len(moved) else [])]
+    return f"When all positions move by {table['shift'].iloc[0]:,}, the first layer's scores {'; they '.join(parts)}."

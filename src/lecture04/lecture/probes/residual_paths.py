@@ -15,12 +15,13 @@ from lecture04 import config
 from lecture04.config.registry import register
 from lecture04.lecture.probes.common import largest, stacked, words
 from lecture04.lecture.probes.options import Probe
-from lecture04.lecture.probes.text import labelled
+from lecture04.lecture.probes.text import counted, labelled, number
 from lecture04.nn.block import Block
 from lecture04.nn.init import RESIDUAL_WRITERS, build
 from lecture04.nn.model import LanguageModel
 
 N_LAYERS, N_TOKENS = 3, 3
+ROUNDING = 1e-9  # in float64, of entries of about 1
 # The quantities of the table, as they are shown.
 LABELS = {
     "identity_gap": "max |J - I|",
@@ -100,7 +101,7 @@ def singular(j_NN: Tensor) -> list[tuple[str, float]]:
 
 @register("probe", "residual_paths")
 def residual_paths(request: config.Request, options: Probe) -> pd.DataFrame:
-    """The way back from x_3 to x_0: I plus branches in pre-norm, a product through every norm in post-norm.
+    """Whether the way back from x_3 to x_0 holds an identity, in pre-norm and in post-norm.
 
     Columns: claim, placement, sublayers (initial or zero), quantity (see LABELS), value. Depends on all parts of the
     model.
@@ -132,6 +133,21 @@ def residual_paths(request: config.Request, options: Probe) -> pd.DataFrame:
 def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """A column for each placement and state."""
     table = labelled(table, LABELS)
-    wide = table.assign(of=table.placement + ", sublayers " + table.sublayers)
+    wide = table.assign(of=table.placement + ", " + table.sublayers)
     wide = wide.pivot(index="quantity", columns="of", values="value")
-    return {"J = d x_3 / d x_0": wide.loc[table.quantity.unique(), wide.columns[::-1]].reset_index()}
+    title = "J = d x_3 / d x_0 by placement, sublayers zero or at their initial values"
+    return {title: wide.loc[table.quantity.unique(), wide.columns[::-1]].reset_index()}
+
+
+def sentence(table: pd.DataFrame) -> str:
+    """Whether an identity is in the way back, for each placement."""
+    wide = table.pivot(index=["placement", "sublayers"], columns="quantity", values="value")
+
+    def said(placement: str) -> str:
+        zero, initial = wide.loc[(placement, "zero")].identity_gap, wide.loc[(placement, "initial")]
+        gap = max(zero, initial.branches_gap)
+        how = "" if gap < ROUNDING else "not "
+        lost = counted(int(initial.lost_rank), "direction") if initial.lost_rank else "no direction"
+        return f"n {placement}-norm J is {how}I plus its branches (gap {number(gap)}) and loses {lost} of the gradient"
+
+    return f"I{said('pre')}; i{said('post')}."

@@ -11,6 +11,7 @@ from lecture04 import config
 from lecture04.config.registry import register
 from lecture04.lecture.probes.common import largest, plain_rope, sizes
 from lecture04.lecture.probes.options import Probe
+from lecture04.lecture.probes.text import number
 from lecture04.nn.posenc import Sinusoidal
 from lecture04.nn.rope import HalfRoPE, RoPE
 
@@ -20,16 +21,17 @@ PAIRS = ((3, 1), (10, 8), (100, 98), (1000, 998))
 ROTATED = ((0, 5), (3, 1), (7, 40), (100, 98))
 DISTANCES = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 WIDTH, N_WAVES, MOVED_BY = 16, 100, 50
+ROUNDING = 1e-5  # in float32, of the score
 # The quantities of the table, as they are shown, and what is shown of the case.
 LABELS = {
     "rope_score": ("score with RoPE", "q at {q_pos}, k at {k_pos}"),
     "added_score": ("score with sinusoids added", "q at {q_pos}, k at {k_pos}"),
     "length": ("|R_m q|", "m = {q_pos}"),
     "identity_gap": ("max |R_a^T R_b - R_(b-a)|", f"{len(ROTATED)} pairs a, b"),
-    "output_change": (f"change of the output when all positions move by {MOVED_BY}", "{variant} turned"),
-    "n_params": ("parameters", ""),
-    "wave_gap": ("max |cos, sin of the angles - the sinusoidal encoding|", f"{N_WAVES} positions"),
-    "ones_score": ("score of ones with ones, 64 wide", "distance {q_pos}"),
+    "output_change": (f"change of output, all positions moved by {MOVED_BY}", "{variant} turned"),
+    "n_params": ("parameters", "RoPE's own"),
+    "wave_gap": ("max |cos, sin - the sinusoidal encoding|", f"{N_WAVES} positions"),
+    "ones_score": ("score of 64 ones with 64 ones", "distance {q_pos}"),
     "layout_gap": ("max |interleaved - half-split score|", "{variant}"),
 }
 VARIANTS = {"qk": "q and k", "qkv": "q, k and v", "permuted": "dimensions permuted", "plain": "not permuted"}
@@ -134,7 +136,7 @@ def layouts(base: float) -> Rows:
 
 @register("probe", "rope")
 def rope(request: config.Request, options: Probe) -> pd.DataFrame:
-    """What RoPE does to scores: distance alone counts, length is kept, far ones fade; its two layouts are one.
+    """Whether RoPE's scores know distances alone and fade with them, and whether its two layouts are one.
 
     Columns: claim, quantity (see LABELS), variant (see VARIANTS), q_pos, k_pos, value. posenc.base counts where
     posenc=rope or rope_half is chosen.
@@ -154,4 +156,24 @@ def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
         label, case = LABELS[row["quantity"]]
         variant = VARIANTS.get(row["variant"], "")
         lines.append((label, case.format(q_pos=row["q_pos"], k_pos=row["k_pos"], variant=variant), row["value"]))
-    return {"RoPE": pd.DataFrame(lines, columns=["quantity", "case", "value"])}
+    return {"Scores, lengths, layouts": pd.DataFrame(lines, columns=["quantity", "case", "value"])}
+
+
+def sentence(table: pd.DataFrame) -> str:
+    """Whether the distance alone counts, how scores change with it, and whether the layouts are the same."""
+    by = {quantity: lines.value for quantity, lines in table.groupby("quantity", sort=False)}
+    moved, added = (by[name].max() - by[name].min() for name in ("rope_score", "added_score"))
+    pairs = table[table.quantity == "rope_score"].q_pos
+    size, ones = by["rope_score"].abs().max(), by["ones_score"].to_numpy()
+    depend = "depend on the distance alone" if moved < ROUNDING * size else "do not depend on the distance alone"
+    rises = (ones[1:] > ones[:-1]).any()
+    way = "falls" if ones[-1] < ones[0] else "rises"
+    layouts = table[table.quantity == "layout_gap"].set_index("variant").value
+    between = ", with rises in between" if way == "falls" and rises else ""
+    same = number(layouts["permuted"])
+    return (
+        f"RoPE's scores {depend}: shifting both positions by up to {pairs.max() - pairs.min():,} changes a score by at "
+        f"most {number(moved)}, and one with sinusoids added by {number(added)}. The score of ones with ones {way} "
+        f"from {number(ones[0])} to {number(ones[-1])} at distance {DISTANCES[-1]:,}{between}; with their dimensions "
+        f"permuted the two layouts differ by {same}."
+    )

@@ -14,12 +14,14 @@ from lecture04.data.types import Corpus, load
 from lecture04.lecture.probes.common import trained
 from lecture04.lecture.probes.finished import Finished, of_table
 from lecture04.lecture.probes.options import Sparsity
+from lecture04.lecture.probes.text import counted, listed, number
 from lecture04.training.activity import activity
 
 # Quantities; LABELS has the shown ones as titles.
 ZEROS, DEAD, D_FF, PPL = "zero_share", "dead_units", "d_ff", "test_ppl"
-LABELS = {ZEROS: "Share of exact zeros", DEAD: "Units never active", PPL: "Test ppl"}
+LABELS = {ZEROS: "Share of exact zeros", DEAD: "Units never active", PPL: "Test perplexity"}
 HIGH_LR = "relu_high_lr"
+MOST_NAMED = 3
 # The rows of sweeps/ffn that a claim is about, by their activation.
 CLAIMED = {ZEROS: ("relu_sparsity", ("relu", "gelu", "silu")), DEAD: ("no_dead_units", ("relu",))}
 
@@ -82,3 +84,26 @@ def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
             found = found.merge(widths.reset_index())
         frames[title] = found
     return frames
+
+
+def sentence(table: pd.DataFrame) -> str:
+    """Which rows have most and fewest exact zeros, and whether units never fire."""
+    zeros = 100 * table[table.quantity == ZEROS].groupby("row", sort=False).value.mean()
+    most, least = zeros.max(), zeros.min()
+    said = f"Of the hidden layers' values {number(most)} % are exactly 0 in {names(zeros, most)}"
+    if most > least:
+        said += f", the most, and {number(least)} % in {names(zeros, least)}, the fewest"
+    dead = table[table.quantity.isin([DEAD, D_FF])].groupby(["row", "seed", "quantity"]).value.sum().unstack("quantity")
+    runs, worst = dead[dead[DEAD] > 0], dead[DEAD].idxmax()
+    if runs.empty:
+        return f"{said}; every unit of every run is active somewhere."
+    return (
+        f"{said}; {len(runs)} of {counted(len(dead), 'run')} have units that are never active, at most "
+        f'{dead[DEAD][worst]:,.0f} of {dead[D_FF][worst]:,.0f} ("{worst[0]}", seed {worst[1]}).'
+    )
+
+
+def names(by_row: pd.Series, value: float) -> str:
+    """The rows that have a value, in quotes; where they are many, their number."""
+    found = [f'"{row}"' for row, its in by_row.items() if its == value]
+    return listed(found) if len(found) <= MOST_NAMED else f"{len(found)} of {counted(len(by_row), 'row')}"

@@ -6,12 +6,13 @@ import torch
 from lecture04 import config
 from lecture04.config.registry import register
 from lecture04.lecture.probes.options import Probe
+from lecture04.lecture.probes.text import counted
 from lecture04.nn.posenc import T5
 
 
 @register("probe", "t5_buckets")
 def t5_buckets(request: config.Request, options: Probe) -> pd.DataFrame:
-    """Which distances share a bucket of T5's position bias: near ones have their own, far ones share.
+    """Which distances share a bucket of T5's position bias.
 
     Columns: claim, distance, bucket, from 0 to twice the farthest. posenc.n_buckets and posenc.max_distance count where
     posenc=t5 is chosen.
@@ -28,4 +29,16 @@ def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     grouped = table.groupby("bucket").distance.agg(["min", "max"]).reset_index()
     grouped = grouped.astype(object)
     grouped.loc[grouped.index[-1], "max"] = "and beyond"
-    return {"Distances of each bucket": grouped.rename(columns={"min": "from", "max": "to"})}
+    return {"Distances of each bucket, in tokens": grouped.rename(columns={"min": "from", "max": "to"})}
+
+
+def sentence(table: pd.DataFrame) -> str:
+    """How far each distance has a bucket of its own, and where all others share one."""
+    sizes = table.groupby("bucket").distance.agg(["min", "count"])
+    own = int((sizes["count"] == 1).cummin().sum())
+    last = sizes.iloc[-1]["min"]
+    widest = sizes["count"].iloc[:-1].max()
+    shared = f", then up to {widest} share one," if widest > 1 else ","
+    few = {0: "No distance has a bucket of its own", 1: "Distance 0 has a bucket of its own"}
+    alone = few.get(own, f"The {own} shortest distances (0 to {own - 1}) have a bucket each")
+    return f"{alone}{shared} and all from {last} on share the last of {counted(len(sizes), 'bucket')}."

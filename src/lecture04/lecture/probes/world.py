@@ -20,7 +20,7 @@ from lecture04.data.types import SPLITS, Corpus, Split, load
 from lecture04.lecture.probes.common import trained
 from lecture04.lecture.probes.finished import Finished, of_config, sweep_command
 from lecture04.lecture.probes.options import Probe
-from lecture04.lecture.probes.text import labelled
+from lecture04.lecture.probes.text import labelled, number
 from lecture04.training.evaluate import token_nll
 
 # Parts of the table, how often a pairing was seen in training, and quantities; the dictionaries have them as shown.
@@ -32,7 +32,7 @@ PAIRINGS = {
     "seen_1": "seen 1-2 times",
     "seen_3": "seen 3-10 times",
     "seen_11": "seen 11-100 times",
-    "seen_101": "seen more often",
+    "seen_101": "seen over 100 times",
     NONE: "no pairing",
     ALL: "all",
 }
@@ -40,10 +40,10 @@ TOKENS, SHARE, MEAN = "tokens", "excess_share", "mean_excess"
 LABELS = {
     "documents": "documents",
     "predicted_tokens": "predicted tokens",
-    "mean_tokens": "mean tokens",
-    "median_tokens": "median tokens",
-    "longest": "longest",
-    "true_nats": "true nats",
+    "mean_tokens": "tokens of a document, mean",
+    "median_tokens": "tokens of a document, median",
+    "longest": "tokens of the longest",
+    "true_nats": "true NLL, nats a token",
     "true_ppl": "true perplexity",
     "possessives": "possessives",
     "far_possessives": "far possessives",
@@ -149,12 +149,34 @@ def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
         lines = lines.groupby(["pairing", "quantity"], sort=False).value.agg(["mean", "min", "max"]).unstack("quantity")
         pairings = list(PAIRINGS)
         found = pd.DataFrame({"pairing": PAIRINGS.values(), "tokens": lines["mean"][TOKENS][pairings].to_numpy()})
-        for quantity, headings in (
-            (SHARE, ("share of excess", "lowest share", "highest share")),
-            (MEAN, ("mean excess", "lowest mean", "highest mean")),
+        for quantity, heading, scale, digits in (
+            (SHARE, "share of the excess, %", 100, 1),
+            (MEAN, "excess, nats a token", 1, 3),
         ):
-            for how, heading in zip(("mean", "min", "max"), headings, strict=True):
-                found[heading] = lines[how][quantity][pairings].to_numpy()
+            figures = zip(*(scale * lines[how][quantity][pairings] for how in ("mean", "min", "max")), strict=True)
+            found[heading] = [
+                "" if np.isnan(mean) else f"{mean:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
+                for mean, low, high in figures
+            ]
         seeds = ", ".join(map(str, table.seed.dropna().unique()))
-        frames[f"Excess on test, nats a token, by how often the pairing was seen in training (seeds {seeds})"] = found
+        frames[f"Excess on test by pairing: mean [lowest, highest] of seeds {seeds}"] = found
     return frames
+
+
+def sentence(table: pd.DataFrame) -> str:
+    """The best possible perplexity; and of trained models, where their distance from it lies."""
+    of_test = table[(table.part == CORPUS) & (table.split == "test")].set_index("quantity").value
+    said = f"The best possible perplexity on test is {number(of_test.true_ppl, 3)}, the true distribution's"
+    lines = table[table.part == EXCESS]
+    if lines.empty:
+        far = of_test.far_possessives / of_test.possessives
+        return f"{said}; of the possessives there {number(100 * far)} % stand far from their subject."
+    mean = lines.groupby(["pairing", "quantity"]).value.mean().unstack("quantity")
+    shares = mean[SHARE].drop(index=ALL)
+    most, of_tokens = str(shares.idxmax()), mean[TOKENS] / mean[TOKENS][ALL]
+    where = "without a pairing" if most == NONE else f"whose pairing was {PAIRINGS[most]}"
+    return (
+        f"{said}. Of the {number(mean[MEAN][ALL])} nats a token that trained models lose to it most are lost on tokens "
+        f"{where} ({number(100 * shares[most])} %); on those whose pairing was never seen it is "
+        f"{number(100 * shares[UNSEEN])} %, with {number(100 * of_tokens[UNSEEN])} % of the tokens."
+    )
