@@ -43,10 +43,13 @@ def print_run(request: Request, record: Record, *, was_there: bool) -> None:
     run = request.run
     m = record.metrics(evaluation_key(run, request.evaluation))
     summary = record.summary()
-    how = f"DIVERGED: {summary['why']}" if record.status() is Status.diverged else "finished"
+    status = record.status()
+    how = "DIVERGED" if status is Status.diverged else status.in_words
     if was_there:
         print("there already, nothing trained" + (" (by other code: runs.reuse=config)" * is_other_code(record, run)))
     print(f"{how}, after {m['steps']:,} steps and {m['tokens']:,} tokens in {m['wall_seconds']:.0f} s, seed {run.seed}")
+    if why := summary.get("why"):
+        print(f"  {why}")
     for split in ("train", "val", "test"):
         line = f"  {split:5s}  perplexity {m[f'{split}/ppl']:.3f}   {m[f'{split}/nll']:.4f} nats a token"
         excess = m.get(f"{split}/excess")

@@ -36,9 +36,13 @@ log = logging.getLogger(__name__)
 
 
 class Status(StrEnum):
-    """How far a run has come. Finished and diverged are results; failed and missing are tried again."""
+    """How far a run has come. Failed and missing ones are tried again, the others are results.
+
+    `undertrained`: the training went well, and ended too early to beat the unigram model.
+    """
 
     finished = "finished"
+    undertrained = "undertrained"
     diverged = "diverged"
     failed = "failed"
     missing = "missing"
@@ -46,7 +50,17 @@ class Status(StrEnum):
     @property
     def is_result(self) -> bool:
         """Whether nothing is left to train."""
-        return self in (Status.finished, Status.diverged)
+        return self.ended_well or self is Status.diverged
+
+    @property
+    def ended_well(self) -> bool:
+        """Whether its figures count: a run that diverged has no place on a quality scale."""
+        return self in (Status.finished, Status.undertrained)
+
+    @property
+    def in_words(self) -> str:
+        """As it is said to the user."""
+        return "not trained enough to beat the unigram model" if self is Status.undertrained else self.value
 
 
 @dataclass(frozen=True)
