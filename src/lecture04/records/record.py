@@ -7,6 +7,7 @@
     summary.json             how the training ended; written last, whole, by rename
     evals/KEY.json           an evaluation of the checkpoint, each under a key of its own
     train.log                the log, with the traceback of a failure
+    untracked.txt            why W&B has not got everything, where it has not
 
 A run without a summary was interrupted. Training's own outcome is written before the evaluation starts, so that a
 failing metric loses no training.
@@ -33,6 +34,9 @@ from lecture04.records.identity import identity, recorded, run_name
 from lecture04.records.metrics import canonical
 
 log = logging.getLogger(__name__)
+
+
+UNTRACKED = "untracked.txt"
 
 
 class Status(StrEnum):
@@ -166,8 +170,18 @@ class Record:
             self.finish(Status.failed, run, "", error=error)
 
     def _clear(self) -> None:
-        for leftover in ("config.yaml", "identity.json", "metrics.jsonl", "summary.json", "checkpoint.safetensors"):
+        names = ("config.yaml", "identity.json", "metrics.jsonl", "summary.json", "checkpoint.safetensors", UNTRACKED)
+        for leftover in names:
             (self.folder / leftover).unlink(missing_ok=True)
+
+    def note_untracked(self, why: str) -> None:
+        """Write down that the tracker has not got everything."""
+        write_whole(self.folder / UNTRACKED, f"{why}\n")
+
+    def untracked(self) -> str:
+        """Why the tracker has not got everything; empty where it has."""
+        path = self.folder / UNTRACKED
+        return path.read_text(encoding="utf-8").strip() if path.exists() else ""
 
     def append(self, row: dict[str, float]) -> None:
         """One more line of metrics.jsonl."""

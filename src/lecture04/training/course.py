@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from statistics import fmean
 
 RISE = 0.25
-"""Nats a token: a loss that rose by more than this broke down. The batches alone move a quarter's mean by hundredths."""
+"""Nats a token: a loss that rose by more than this broke down; batches alone move a quarter's mean by hundredths."""
 FALL = 0.1
 """Nats a token: a loss that fell by less than this stood still; one that had collapsed fell by 0.01."""
 STANDING = 100

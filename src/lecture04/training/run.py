@@ -47,7 +47,7 @@ def run(request: Request, record: Record, *, command: str, progress: Progress) -
             if kept:
                 found = evaluate(kept, corpus, wanted, evaluation, extra)
             else:
-                with tracker(request) as watcher:
+                with tracker(request, record.note_untracked) as watcher:
                     _train(request, record, corpus, command, progress, watcher)
                     found = evaluate(checkpoint.load(wanted, record.folder), corpus, wanted, evaluation, extra)
                     watcher.summarise({"status": record.status().value} | record.metrics(key) | found.metrics)

@@ -127,8 +127,7 @@ def positions(results: Results, name: str = "excess") -> dict[str, Curve]:
         by_run = [
             _by_part(curves["position"], curves[name])
             for seed, record in runs.items()
-            if results.status(row, seed).ended_well
-            and (curves := record.evaluation(key).get("curves", {})).get(name)
+            if results.status(row, seed).ended_well and (curves := record.evaluation(key).get("curves", {})).get(name)
         ]
         if curve := _curve(by_run):
             found[row] = curve
