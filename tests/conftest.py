@@ -125,12 +125,12 @@ WARM = (
 
 
 @cache
-def _forking() -> Any:
-    """tests/forking.py, which is a program as well."""
-    spec = importlib.util.spec_from_file_location("forking", Path(__file__).with_name("forking.py"))
+def _program(name: str) -> Any:
+    """A file of tests/ that is a program as well: forking.py, in_terminal.py."""
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
     assert spec is not None
     assert spec.loader is not None
-    sys.modules["forking"] = module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
@@ -138,7 +138,7 @@ def _forking() -> Any:
 @pytest.fixture(scope="session")
 def forked():
     """`forked(train_py, "ffn=x", cwd=folder)`: a command without its half a second of imports; see forking.py."""
-    commands = _forking().Commands(*LIGHT)
+    commands = _program("forking").Commands(*LIGHT)
     yield commands
     commands.close()
 
@@ -146,9 +146,25 @@ def forked():
 @pytest.fixture(scope="session")
 def warm():
     """As `forked`, for commands that train: torch's four seconds are spent once."""
-    commands = _forking().Commands(*WARM)
+    commands = _program("forking").Commands(*WARM)
     yield commands
     commands.close()
+
+
+@pytest.fixture
+def in_terminal(tmp_path):
+    """`in_terminal(run, script, "-m", ..., columns=80, lines=24, cwd=folder)`: a command whose stderr is a terminal.
+
+    `run` is `forked`, `warm`, or what is called like them. It comes with the screens that the terminal showed.
+    """
+
+    def in_terminal(run, script, *arguments, columns="80", lines="24", cwd, **environment):
+        file, program = tmp_path / "terminal", Path(__file__).with_name("in_terminal.py")
+        done = run(program, columns, lines, str(file), str(script), *arguments, cwd=cwd, **environment)
+        raw, width = file.read_bytes(), max(map(int, columns.split("-")))
+        return done, _program("in_terminal").screens(raw, width, int(lines)), raw.decode()
+
+    return in_terminal
 
 
 def _split(n_docs: int, seed: int) -> dict[str, Any]:

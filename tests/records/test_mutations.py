@@ -64,7 +64,7 @@ def small_run(request: Any) -> tuple[str, str]:
     digest = hashlib.sha256()
     for name, value in sorted(model.state_dict().items()):
         digest.update(f"{name} {tuple(value.shape)}".encode() + value.numpy().tobytes())
-    digest.update(repr((rows, outcome.diverged is None, outcome.steps, outcome.tokens, counted)).encode())
+    digest.update(repr((rows, outcome.status.value, outcome.steps, outcome.tokens, counted)).encode())
     return hashlib.sha256(repr(identified(run)).encode()).hexdigest(), digest.hexdigest()
 
 

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from lecture04.records import tracker as trackers
-from lecture04.records.tracker import ModeProbe, describe, tracker
+from lecture04.records.tracker import ModeProbe, describe, several_runs, tracker
 
 ROWS = [{"step": 10, "train/loss": 2.5, "tokens": 70}, {"step": 10, "val/nll": 2.25}, {"step": 20, "train/loss": 1.5}]
 
@@ -57,6 +57,10 @@ def cfg(small_request, tmp_path):
     return cfg
 
 
+def refuse(why):
+    pytest.fail(f"nothing was wrong: {why}")
+
+
 @pytest.fixture
 def impatient(monkeypatch):
     monkeypatch.setattr(trackers, "PATIENCE", 0.5)
@@ -64,7 +68,7 @@ def impatient(monkeypatch):
 
 def test_everything_arrives_in_order_and_the_run_is_closed_well(fake, cfg):
     runs = fake()
-    with tracker(cfg("seed=3", "origin.row=mine", "origin.sweep=table")) as watcher:
+    with tracker(cfg("seed=3", "origin.row=mine", "origin.sweep=table"), refuse) as watcher:
         for row in ROWS:
             watcher.log(row)
         watcher.summarise({"test/nll": 1.25})
@@ -82,7 +86,7 @@ def test_a_run_that_raises_is_closed_as_failed_and_its_exception_passes(fake, cf
     runs = fake()
 
     def run():
-        with tracker(cfg()) as watcher:
+        with tracker(cfg(), refuse) as watcher:
             watcher.log(ROWS[0])
             raise error
 
@@ -109,16 +113,18 @@ def raising(error):
 )
 def test_a_wandb_that_raises_is_one_warning(fake, cfg, caplog, error, said):
     fake(raising(error))
-    with tracker(cfg()) as watcher:
+    told = []
+    with tracker(cfg(), told.append) as watcher:
         watcher.log(ROWS[0])
     assert [record.getMessage() for record in caplog.records] == [said]
+    assert [f"W&B: {why}; metrics.jsonl has everything." for why in told] == [said], "whoever started the run is told"
 
 
 def test_one_that_raises_in_the_middle_or_at_the_end_is_one_warning(fake, cfg, caplog):
     for method in ("log", "finish"):
         runs = fake(lambda method=method, **about: _with(FakeRun(**about), method, raising(ValueError("late"))))
         caplog.clear()
-        with tracker(cfg()) as watcher:
+        with tracker(cfg(), lambda why: None) as watcher:
             for row in ROWS:
                 watcher.log(row)
         assert len(runs) == 1
@@ -144,7 +150,8 @@ def test_one_that_hangs_is_left_behind_and_what_it_says_later_is_not_told(fake, 
     fake(hang if hangs == "init" else lambda **about: _with(FakeRun(**about), "finish", hang))
     run = cfg()
     started = time.monotonic()
-    with tracker(run) as watcher:
+    told = []
+    with tracker(run, told.append) as watcher:
         watcher.log(ROWS[0])
         assert time.monotonic() - started < 0.4, "nothing waits before the end"
     assert 0.5 <= time.monotonic() - started < 5
@@ -153,25 +160,29 @@ def test_one_that_hangs_is_left_behind_and_what_it_says_later_is_not_told(fake, 
     watcher.thread.join(5)
     assert not watcher.thread.is_alive()
     assert [record.getMessage() for record in caplog.records] == [
-        "W&B has not finished in 0.5 s and is left behind; metrics.jsonl has everything."
+        "W&B: it has not finished in 0.5 s and is left behind; metrics.jsonl has everything."
     ]
+    assert told == ["it has not finished in 0.5 s and is left behind"]
 
 
-def test_a_folder_that_cannot_be_made_is_a_warning(fake, cfg, caplog, monkeypatch, tmp_path):
+@pytest.mark.parametrize("folder", ["file/inside", "/proc/self/fdinfo"])
+def test_a_folder_that_cannot_be_written_to_is_a_warning(fake, cfg, caplog, monkeypatch, tmp_path, folder):
+    """W&B itself would write to /tmp without a word."""
     (tmp_path / "file").touch()
-    monkeypatch.setenv("WANDB_DIR", str(tmp_path / "file" / "inside"))
-    runs = fake()
-    with tracker(cfg()) as watcher:
+    monkeypatch.setenv("WANDB_DIR", str(tmp_path / folder))
+    runs, told = fake(), []
+    with tracker(cfg(), told.append) as watcher:
         watcher.log(ROWS[0])
     assert not runs
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
-    assert "NotADirectoryError" in caplog.text
+    assert folder in told[0]
+    assert "Error: [Errno" in told[0]
 
 
 def test_no_tracker_starts_nothing(small_request, monkeypatch):
     monkeypatch.setitem(sys.modules, "wandb", None)  # an import would raise
     before = threading.active_count()
-    with tracker(small_request("logger=none")) as watcher:
+    with tracker(small_request("logger=none"), refuse) as watcher:
         watcher.log(ROWS[0])
         watcher.summarise({"test/nll": 1.0})
         assert threading.active_count() == before
@@ -224,7 +235,29 @@ def nothing_starts(monkeypatch):
 @pytest.mark.parametrize("mode", ["online", "offline", "disabled"])
 def test_wandb_mode_wins_and_starts_no_process(monkeypatch, nothing_starts, mode):
     monkeypatch.setenv("WANDB_MODE", mode)
-    assert ModeProbe("wandb").mode() == mode
+    probe = ModeProbe("wandb")
+    assert probe.mode() == mode
+    assert probe.said() == ""
+
+
+def test_a_mode_that_does_not_exist_is_said_once_and_kept_from_wandb(monkeypatch, nothing_starts):
+    monkeypatch.setenv("WANDB_MODE", "foo")
+    probe = ModeProbe("wandb")
+    assert probe.mode() == "offline"
+    assert "WANDB_MODE=foo" in (said := probe.said())
+    assert "online, offline, disabled" in said
+    assert probe.said() == ""
+    assert "WANDB_MODE" not in os.environ, "W&B would refuse to start with it"
+
+
+def test_what_names_one_run_is_not_there_while_several_are_made(monkeypatch):
+    for name in ("RUN_ID", "RESUME", "NAME", "NOTES", "RUN_GROUP", "PROJECT"):
+        monkeypatch.setenv(f"WANDB_{name}", "mine")
+    with several_runs() as named:
+        assert sorted(named) == ["WANDB_NAME", "WANDB_RESUME", "WANDB_RUN_ID"]
+        assert not os.environ.keys() & set(named)
+        assert os.environ["WANDB_NOTES"] == os.environ["WANDB_RUN_GROUP"] == "mine", "what holds for many runs stays"
+    assert os.environ["WANDB_RUN_ID"] == "mine"
 
 
 def test_without_a_logger_nothing_is_asked(monkeypatch, nothing_starts):
@@ -246,7 +279,19 @@ def nobody(monkeypatch, tmp_path):
 )
 def test_the_mode_is_what_the_probe_finds(nobody, answer, mode):
     nobody.setattr(trackers, "PROBE", answer)
-    assert ModeProbe("wandb").mode() == mode
+    probe = ModeProbe("wandb")
+    assert probe.mode() == mode
+    assert probe.said() == ""
+
+
+@pytest.mark.parametrize(
+    ("prints", "said"), [("'an expired key.'", "W&B: an expired key. The runs stay"), ("''", "nothing")]
+)
+def test_why_an_account_is_of_no_use_is_said(nobody, prints, said):
+    nobody.setattr(trackers, "PROBE", f"print('before'); print({prints}); raise ValueError")
+    probe = ModeProbe("wandb")
+    assert probe.mode() == "offline"
+    assert (probe.said() or "nothing").startswith(said)
 
 
 def test_a_probe_that_hangs_says_offline_and_is_ended(nobody, impatient):
@@ -257,10 +302,29 @@ def test_a_probe_that_hangs_says_offline_and_is_ended(nobody, impatient):
     assert time.monotonic() - started < 5
     assert probe.process.wait(5) != 0, "it is not left running"
     assert probe.mode() == "offline", "asked again, it knows"
+    assert probe.said() == "", "nor is it known that there is an account"
+
+
+def test_an_account_whose_server_hangs_is_said(nobody, impatient):
+    nobody.setattr(trackers, "PROBE", "print('it does not answer', flush=True); import time; time.sleep(3600)")
+    probe = ModeProbe("wandb")
+    assert probe.mode() == "offline"
+    assert probe.said() == "W&B: it does not answer. The runs stay offline; `wandb sync` sends them later."
 
 
 def test_without_an_account_wandb_says_offline(nobody, capfd):
-    assert ModeProbe("wandb").mode() == "offline"
+    probe = ModeProbe("wandb")
+    assert probe.mode() == "offline"
+    assert capfd.readouterr() == ("", "")
+    assert probe.said() == "", "an account is not needed"
+
+
+def test_a_key_that_is_none_is_said(nobody, capfd, monkeypatch):
+    monkeypatch.setattr(trackers, "PATIENCE", 30.0)
+    nobody.setenv("WANDB_API_KEY", "short")
+    probe = ModeProbe("wandb")
+    assert probe.mode() == "offline"
+    assert "WANDB_API_KEY" in probe.said()
     assert capfd.readouterr() == ("", "")
 
 
@@ -268,7 +332,8 @@ def test_without_an_account_wandb_says_offline(nobody, capfd):
 def test_a_server_that_refuses_means_offline_within_patience(nobody, capfd):
     nobody.setenv("WANDB_API_KEY", "0123456789abcdef" * 2 + "01234567")
     nobody.setenv("WANDB_BASE_URL", "http://127.0.0.1:9")
-    started = time.monotonic()
-    assert ModeProbe("wandb").mode() == "offline"
+    started, probe = time.monotonic(), ModeProbe("wandb")
+    assert probe.mode() == "offline"
     assert time.monotonic() - started < trackers.PATIENCE + 2
     assert capfd.readouterr() == ("", "")
+    assert probe.said().startswith("W&B: ")

@@ -40,6 +40,23 @@ def test_values_and_statuses_are_those_of_the_records(table_folder):
     assert results.status("half", 9) is Status.missing
 
 
+def test_a_run_that_was_not_trained_enough_is_shown_and_compared_and_its_row_says_so(table_folder):
+    folder = table_folder(PPL)
+    finished = collect(folder)
+    runs = json.loads((folder / "sweep.json").read_text())["rows"]["swiglu"]["runs"]
+    for seed in ("0", "2"):
+        summary = folder.parents[1] / "runs" / runs[seed] / "summary.json"
+        summary.write_text(summary.read_text().replace("finished", "undertrained"))
+    results = collect(folder)
+    assert results.status("swiglu", 2) is Status.undertrained
+    assert results.values("test/nll") == finished.values("test/nll")
+    assert judge_all(results)[0].verdicts == judge_all(finished)[0].verdicts
+    said = write(folder)
+    assert "3.785" in said
+    assert "not trained enough to beat the unigram model: 2 of 3 seeds" in said
+    assert "diverged" not in said
+
+
 def test_a_table_that_is_not_there_is_one_sentence_with_the_choices(table_folder):
     folder = table_folder(PPL)
     with pytest.raises(UserError, match="Choices: mine"):

@@ -4,9 +4,16 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
+from hydra import compose, initialize_config_dir
+from hydra.core.override_parser.overrides_parser import OverridesParser
+
+from lecture04.cli import train as cli
+from lecture04.config.places import CONF
+from lecture04.sweep import command
 
 ROOT = Path(__file__).parents[2]
 # What W&B is told is tested in test_wandb.py; here its seconds are saved.
@@ -20,6 +27,33 @@ SMALL = (
     "data.n_val=20",
     "data.n_test=40",
 )
+
+
+GROUPS = {"ffn", "norm", "placement", "attention", "posenc", "recipe"}
+
+
+@cache
+def composed(row):
+    """What Hydra makes of a row: many plans have the same ones."""
+    return compose("config", overrides=list(row))
+
+
+@pytest.fixture
+def plan_of(tmp_path):
+    """`plan_of(Table(...), "seed=0,1")`: the plan of a sweep file and a command line."""
+
+    def plan_of(sweep, *lines):
+        overrides = OverridesParser.create().parse_overrides(list(lines))
+
+        def at_home(row):
+            with initialize_config_dir(str(CONF), version_base="1.3"):
+                settings = cli.settings_of(composed(tuple(row)))
+                settings.paths.outputs = str(tmp_path)
+                return cli.resolved_settings(settings)
+
+        return command.plan(sweep, overrides, is_group=GROUPS.__contains__, compose=at_home)
+
+    return plan_of
 
 
 @pytest.fixture(scope="session")

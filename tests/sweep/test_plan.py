@@ -3,48 +3,20 @@
 import json
 import math
 from collections import Counter
-from functools import cache
 
 import pytest
-from hydra import compose, initialize_config_dir
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lecture04 import stats
-from lecture04.cli import train as cli
 from lecture04.config import Design, Table
 from lecture04.config.errors import UserError
-from lecture04.config.places import CONF
 from lecture04.records.record import Status
 from lecture04.report import columns
 from lecture04.report.manifest import Manifest
-from lecture04.sweep import command, forecast, live, plan, show_plan
+from lecture04.sweep import forecast, plan, show_plan
 from lecture04.sweep.launch import TRIES, hydra_quoted, launch, missing
-
-GROUPS = {"ffn", "norm", "placement", "attention", "posenc", "recipe"}
-
-
-@cache
-def composed(row):
-    """What Hydra makes of a row: many plans have the same ones."""
-    return compose("config", overrides=list(row))
-
-
-@pytest.fixture
-def plan_of(tmp_path):
-    def plan_of(sweep, *lines):
-        overrides = OverridesParser.create().parse_overrides(list(lines))
-
-        def at_home(row):
-            with initialize_config_dir(str(CONF), version_base="1.3"):
-                settings = cli.settings_of(composed(tuple(row)))
-                settings.paths.outputs = str(tmp_path)
-                return cli.resolved_settings(settings)
-
-        return command.plan(sweep, overrides, is_group=GROUPS.__contains__, compose=at_home)
-
-    return plan_of
 
 
 def star(rows, **settings):
@@ -250,20 +222,6 @@ def test_the_printed_plan_keeps_the_width_and_every_row(plan_of, monkeypatch, ca
     assert all(len(line) <= int(columns) for line in table.splitlines())
     for text in ("kFLOP/token", "0 1 2", "+0.00%", "What the seeds can find", "Not decided yet"):
         assert text in printed
-
-
-def test_the_board_shows_running_means_of_what_is_judged(plan_of):
-    p = plan_of(star({"a": ["ffn=relu"], "b": ["ffn=swiglu"]}, columns=["train/nll", "test/ppl"]))
-    board = live.Board(p)
-    assert board.shown == "test/ppl"
-    for nll in (1.2, 1.4):
-        job = p.of_row("a")[0 if nll == 1.2 else 1]
-        finish_at(job, nll)
-        board.draw()
-    assert board.mean("a") == f"{(math.exp(1.2) + math.exp(1.4)) / 2:.3f} (2)"
-    assert board.mean("b") == ""
-    board.draw()
-    assert board.mean("a").endswith("(2)"), "a seed counts once, however often the board is drawn"
 
 
 def test_what_a_dead_worker_left_is_launched_again(plan_of):

@@ -53,6 +53,7 @@ def test_minus_m_may_stand_in_the_middle_and_the_sweep_ends_with_its_table(swept
     (page,) = (folder / "outputs" / "sweeps").glob("*/report.html")
     assert str(page.relative_to(folder)) in done.stdout
     assert "\x1b" not in done.stdout + done.stderr, "a pipe gets no terminal codes"
+    assert done.stderr.count("\n") == 1, "and one line at the start"
 
 
 def test_a_finished_sweep_trains_nothing_and_prints_the_same_table(swept, train):

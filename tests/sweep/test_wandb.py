@@ -162,6 +162,8 @@ def swept(request, tmp_path_factory, command):
         root=copy,
         wrapper=[str(base / "wrapper.py")],
         PYTHONDONTWRITEBYTECODE="1",
+        WANDB_RUN_ID="myrun",
+        WANDB_NAME="mine",
     )
     assert done.returncode == 1, done.stderr  # the broken row
     made = set(copy.iterdir()) - before
@@ -181,6 +183,15 @@ def test_as_many_runs_as_jobs_each_with_its_exit(swept):
     assert len(swept.runs) == 6
     assert {job for job, codes in exits.items() if codes == [0]} == {(f, s) for f in GOOD.values() for s in (0, 1)}
     assert exits["broken", 0] == exits["broken", 1] == [1]
+
+
+def test_a_variable_that_names_one_run_names_none_of_a_sweep_and_that_is_said_once(swept):
+    """Or a sync would merge them."""
+    ids = {t.run["run_id"] for t in swept.runs + swept.tables}
+    assert len(ids) == 7
+    assert "myrun" not in ids
+    (line,) = (line for line in swept.done.stderr.splitlines() if "WANDB" in line)
+    assert line.startswith("WANDB_RUN_ID, WANDB_NAME: ")
 
 
 def test_each_row_is_a_group_by_its_name(swept, good):
@@ -242,7 +253,7 @@ def test_it_writes_under_outputs_and_the_users_cache_and_prints_nothing(swept):
     home = [path.relative_to(swept.folder.parent / "home") for path in (swept.folder.parent / "home").rglob("*")]
     drawing = {(".cache", "matplotlib"), (".config", "matplotlib")}  # its list of fonts
     assert {path.parts[:2] for path in home if len(path.parts) > 1} <= {(".cache", "wandb"), *drawing}
-    assert "wandb" not in swept.done.stderr.lower()
+    assert "wandb:" not in swept.done.stderr
     assert "wandb:" not in swept.done.stdout
 
 
@@ -283,6 +294,37 @@ def test_a_single_diverged_run_is_closed_well_and_the_key_is_nowhere(command, tm
 
 
 # -- a W&B that does not work
+
+
+@pytest.mark.parametrize(
+    ("asked", "variables", "said"),
+    [
+        ("logger.project=a/b", {"WANDB_MODE": "offline"}, "Invalid project name 'a/b'"),
+        ("logger.project=x", {"WANDB_MODE": "online"}, "No API key configured"),
+        ("logger.project=x", {"WANDB_MODE": "offline", "WANDB_DIR": "/proc/self/fdinfo"}, "/proc/self/fdinfo"),
+    ],
+)
+def test_what_keeps_a_sweep_from_wandb_is_said_once_on_the_screen(warm, small_data, tmp_path, asked, variables, said):
+    home = {name: "" for name in os.environ if name.startswith(("WANDB_", "XDG_"))} | {"HOME": str(tmp_path / "home")}
+    line = ("-m", "seed=0,1", "hydra/launcher=basic", *small_data, asked)
+    done = warm(ROOT / "train.py", *line, cwd=tmp_path, **home | variables)
+    assert done.returncode == 0, done.stderr
+    first, second = done.stderr.splitlines()
+    assert first.endswith("2 runs, 0 there, 2 to train")
+    assert second.startswith("W&B: none of the 2 runs was sent, nor the table: ")
+    assert said in second
+    assert "table.md" in done.stdout
+
+
+@pytest.mark.slow
+def test_a_mode_that_does_not_exist_is_said_once_and_the_runs_stay_offline(command, tmp_path):
+    folder = tmp_path / "here"
+    folder.mkdir()
+    done = command(folder, "-m", "seed=0,1", "hydra/launcher=basic", WANDB_MODE="foo")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("WANDB_MODE=foo") == done.stderr.count("W&B") == 1
+    assert len(offline_folders(folder)) == 3, "two runs and their table"
+
 
 FAKE = """
 import sys, time
@@ -350,8 +392,11 @@ def test_one_that_raises_exits_or_hangs_costs_patience_and_nothing_else(command,
     assert [warnings(elsewhere, seed) for seed in range(3)] == [
         ["W&B: RuntimeError: no such host; metrics.jsonl has everything."],
         ["W&B: SystemExit: bye; metrics.jsonl has everything."],
-        [f"W&B has not finished in {PATIENCE:g} s and is left behind; metrics.jsonl has everything."],
+        [f"W&B: it has not finished in {PATIENCE:g} s and is left behind; metrics.jsonl has everything."],
     ]
+    (line,) = (line for line in done.stderr.splitlines() if "W&B" in line)
+    assert line.startswith("W&B: none of the 3 runs was sent, nor the table: ")
+    assert "(2 other reasons" in line
     for seed in range(3):
         assert_same(elsewhere, plain, seed)
 
@@ -362,8 +407,39 @@ def test_one_that_is_missing(command, plain, elsewhere, tmp_path):
     (tmp_path / "fake" / "wandb" / "__init__.py").write_text("raise ImportError('not installed')")
     done = command(elsewhere, PYTHONPATH=str(tmp_path / "fake"))
     assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
+    assert done.stderr.startswith("W&B has not got this run: ImportError: not installed. ")
+    assert done.stderr.count("\n") == 1
     assert warnings(elsewhere, 0) == ["W&B: ImportError: not installed; metrics.jsonl has everything."]
+    assert_same(elsewhere, plain, 0)
+
+
+class Unknown(http.server.BaseHTTPRequestHandler):
+    """A server on which the entity that is asked for does not exist."""
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers.get("content-length") or 0))
+        answer = json.dumps({"errors": [{"message": "entity nobody not found"}], "data": None}).encode()
+        self.send_response(404)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.mark.slow
+def test_an_entity_that_does_not_exist_is_said(command, plain, elsewhere):
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Unknown)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_port}"
+    done = command(elsewhere, WANDB_MODE="online", WANDB_BASE_URL=url, WANDB_API_KEY=KEY, WANDB_ENTITY="nobody")
+    server.shutdown()
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("W&B has not got this run: ")
+    assert "entity nobody not found" in done.stderr
+    assert done.stderr.count("\n") == 1
     assert_same(elsewhere, plain, 0)
 
 
@@ -423,7 +499,8 @@ def online(tmp_path_factory, command, plain, silent):
 def test_a_server_that_is_not_there_delays_neither_the_run_nor_the_exit(online, plain, server):
     folder, done = online[server].folder, online[server].done
     assert done.returncode == 0, done.stderr
-    assert done.stderr == "", "not a word on the terminal"
+    assert done.stderr.startswith("W&B has not got this run: ")
+    assert done.stderr.count("\n") == 1, "and not a word more"
     assert done.seconds < 2 * plain.seconds + PATIENCE + 5
     assert len(warnings(folder, 0)) == 1
     assert warnings(folder, 0)[0].startswith("W&B")

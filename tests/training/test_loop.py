@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from lecture04.data.documents import make_batch, order
 from lecture04.nn.init import build
 from lecture04.records.identity import identity
+from lecture04.records.record import Status
 from lecture04.training import loop
 from lecture04.training.evaluate import mean_nll
 from lecture04.training.loop import CHECK_EVERY, batch_loss, train
@@ -98,7 +99,7 @@ def test_the_loss_goes_down_to_near_the_true_distribution(trained, tiny_corpus):
     losses, val = list(trained.values("train/loss").values()), list(trained.values("val/nll").values())
     assert losses[-1] < 0.7 * losses[0]
     assert val[-1] < val[0]
-    assert not trained.outcome.diverged
+    assert trained.outcome.status is Status.finished
     assert trained.outcome.why is None
     assert 0 < val[-1] - tiny_corpus.true_nll("val") < 0.3
 
@@ -180,7 +181,7 @@ def test_parameters_that_are_nan_are_a_divergence_that_stops_early(small_request
     with torch.no_grad():
         model.blocks[0].ffn.up.weight[0, 0] = math.nan
     run = Watched(asked, tiny_corpus, model)
-    assert run.outcome.diverged
+    assert run.outcome.status is Status.diverged
     assert "nan" in run.outcome.why
     assert run.outcome.steps == CHECK_EVERY
     assert math.isnan(run.rows[-1]["train/loss"])
@@ -190,7 +191,7 @@ def test_an_overflowing_learning_rate_is_a_divergence_that_stops_early(small_req
     run = Watched(
         small_request("optim.lr=1e30", "optim.clip=null", "optim.schedule=constant", "trainer.steps=100"), tiny_corpus
     )
-    assert run.outcome.diverged
+    assert run.outcome.status is Status.diverged
     assert run.outcome.why.startswith("the loss is ")
     assert run.outcome.steps < 100
 
@@ -198,13 +199,13 @@ def test_an_overflowing_learning_rate_is_a_divergence_that_stops_early(small_req
 def test_a_large_learning_rate_is_a_divergence(small_request, tiny_corpus):
     """Layer norms keep even these losses finite, so it is the last validation that tells."""
     run = Watched(small_request("optim.lr=1e6", "optim.clip=null", "optim.schedule=constant"), tiny_corpus)
-    assert run.outcome.diverged
+    assert run.outcome.status is Status.diverged
     assert run.outcome.why.startswith(("val/nll is ", "the loss is "))
 
 
-def test_a_model_that_learned_nothing_counts_as_diverged(small_request, tiny_corpus):
+def test_a_model_that_learned_nothing_is_not_trained_enough(small_request, tiny_corpus):
     run = Watched(small_request("optim.lr=1e-9"), tiny_corpus)
-    assert run.outcome.diverged
+    assert run.outcome.status is Status.undertrained
     assert run.outcome.why.startswith("val/nll is ")
     assert run.outcome.steps == 24
 
@@ -213,19 +214,19 @@ def test_the_margin_sets_where_divergence_ends(trained, cfg, tiny_corpus):
     val = trained.rows[-1]["val/nll"]
     gap = tiny_corpus.unigram_nll("val") - val
     assert gap > 0.25
-    for margin, diverged in ((gap - 1e-6, False), (gap + 1e-6, True)):
+    for margin, status in ((gap - 1e-6, Status.finished), (gap + 1e-6, Status.undertrained)):
         trainer = replace(cfg.run.trainer, diverged_margin=margin, steps=0)
         asked = replace(cfg, run=replace(cfg.run, trainer=trainer))
-        assert Watched(asked, tiny_corpus, trained.model).outcome.diverged is diverged
+        assert Watched(asked, tiny_corpus, trained.model).outcome.status is status
 
 
 def test_a_validation_that_is_no_number_is_a_divergence(small_request, tiny_corpus):
     asked = small_request("trainer.steps=0", "trainer.diverged_margin=-100")
     model = build(asked.run)
-    assert not Watched(asked, tiny_corpus, model).outcome.diverged
+    assert Watched(asked, tiny_corpus, model).outcome.status is Status.finished
     with torch.no_grad():
         model.embed.weight[0, 0] = math.nan
-    assert Watched(asked, tiny_corpus, model).outcome.diverged
+    assert Watched(asked, tiny_corpus, model).outcome.status is Status.diverged
 
 
 def test_a_longer_run_is_not_the_shorter_one_continued_but_starts_alike(small_request, tiny_corpus):
@@ -264,7 +265,7 @@ def test_how_often_is_logged_changes_no_parameter_and_no_outcome(small_request, 
         )
         assert replace(run.outcome, seconds=0) == replace(runs[0].outcome, seconds=0)
         assert run.values("val/nll") == pytest.approx(runs[0].values("val/nll"), abs=0, rel=0, nan_ok=True)
-    assert runs[0].outcome.diverged == (lr == "1e30")
+    assert (runs[0].outcome.status is Status.diverged) == (lr == "1e30")
 
 
 def test_without_a_step_the_model_is_only_validated(small, small_request, tiny_corpus):
@@ -273,4 +274,4 @@ def test_without_a_step_the_model_is_only_validated(small, small_request, tiny_c
     nll = mean_nll(ran.model, tiny_corpus.val, tiny_corpus.layout)
     assert ran.values("val/nll") == {0: pytest.approx(nll)}
     assert (ran.outcome.steps, ran.outcome.tokens, ran.ticks) == (0, 0, [])
-    assert ran.outcome.diverged  # new parameters know no more than word frequencies
+    assert ran.outcome.status is Status.undertrained  # new parameters know no more than word frequencies

@@ -4,6 +4,8 @@ import os
 import sys
 from importlib import import_module
 
+from lecture04 import screen
+
 COMMANDS = {
     "train": ("lecture04.cli.train:entry", "train one model, or with -m a table of them"),
     "probe": ("lecture04.lecture.probes.command:entry", "answer a question that needs no training of its own"),
@@ -39,6 +41,7 @@ def help_text() -> str:
 
 def main(words: list[str] | None = None) -> None:
     """Run a subcommand: of the command line, or these words where a script is another name for one."""
+    screen.write_what_can_be_written()
     if words is None:
         words = sys.argv[1:]
         sys.argv[0] = "lecture04"  # by this `config.overrides.program` knows what the user typed

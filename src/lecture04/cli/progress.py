@@ -1,41 +1,74 @@
-"""What a single run shows: a progress bar in a terminal, nothing in a pipe, and where it ended."""
+"""What a single run shows: how far it is in a terminal, nothing in a pipe, and where it ended."""
 
+from __future__ import annotations
+
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
+from lecture04 import screen
 from lecture04.config import Request, Run
 from lecture04.records.identity import evaluation_key
 from lecture04.records.metrics import METRICS
 from lecture04.records.record import Record, Status, is_other_code
-from lecture04.training.loop import Row
-from lecture04.training.run import Progress
+
+if TYPE_CHECKING:  # torch takes its seconds after the display has begun
+    from rich.console import Console
+    from rich.text import Text
+
+    from lecture04.training.loop import Row
+    from lecture04.training.run import Progress
+
+BAR = 20
+"""Signs of the bar."""
+
+
+class Line:
+    """One line on a run."""
+
+    def __init__(self, n_steps: int) -> None:
+        self.n_steps, self.step, self.row = n_steps, 0, dict[str, float]()
+        self.began = self.started = time.monotonic()
+
+    def tick(self, step: int, row: Row) -> None:
+        """A step is done."""
+        if not self.step:
+            self.started = time.monotonic()  # of the second step: before the first lie the corpus and the model
+        self.step, self.row = step, row
+
+    def draw(self, console: Console) -> Text:
+        """The line as it stands."""
+        from rich.text import Text
+
+        elapsed = screen.clock(time.monotonic() - self.began)
+        if not self.step:
+            said = f"starting, {elapsed}"
+        elif self.step == self.n_steps:
+            said = f"evaluating, {elapsed}"
+        else:
+            full = BAR * self.step // self.n_steps
+            bar = "━" * full + "·" * (BAR - full)
+            figures = [f"{name} {self.row[name]:.3f}" for name in ("train/loss", "val/ppl") if name in self.row]
+            said = f"training {bar} {self.step:,} of {self.n_steps:,}, {', '.join([elapsed + self._left(), *figures])}"
+        return Text(f"{screen.spinner(console)} {said}", no_wrap=True, overflow="ellipsis")
+
+    def _left(self) -> str:
+        if self.step < 2:
+            return ""
+        seconds = (time.monotonic() - self.started) * (self.n_steps - self.step) / (self.step - 1)
+        return f", {screen.clock(seconds)} left"
 
 
 @contextmanager
 def run_progress(run: Run, *, show: bool) -> Iterator[Progress]:
     """Yields what the training loop calls after each step; draws on stderr where that is a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    if not (show and console.is_terminal):
+    if not show:
         yield lambda step, row: None
         return
-    columns = (
-        TextColumn("training"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(compact=True),
-        TextColumn("{task.fields[reached]}"),
-    )
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("training", total=run.trainer.steps, reached="")
-
-        def tick(step: int, row: Row) -> None:
-            shown = [f"{name} {row[name]:.3f}" for name in ("train/loss", "val/ppl") if name in row]
-            bar.update(task, completed=step, reached="  ".join(shown))
-
-        yield tick
+    line = Line(run.trainer.steps)
+    with screen.showing(line.draw):
+        yield line.tick
 
 
 def print_run(request: Request, record: Record, *, was_there: bool) -> None:
@@ -43,10 +76,13 @@ def print_run(request: Request, record: Record, *, was_there: bool) -> None:
     run = request.run
     m = record.metrics(evaluation_key(run, request.evaluation))
     summary = record.summary()
-    how = f"DIVERGED: {summary['why']}" if record.status() is Status.diverged else "finished"
+    status = record.status()
+    how = "DIVERGED" if status is Status.diverged else status.in_words
     if was_there:
         print("there already, nothing trained" + (" (by other code: runs.reuse=config)" * is_other_code(record, run)))
     print(f"{how}, after {m['steps']:,} steps and {m['tokens']:,} tokens in {m['wall_seconds']:.0f} s, seed {run.seed}")
+    if why := summary.get("why"):
+        print(f"  {why}")
     for split in ("train", "val", "test"):
         line = f"  {split:5s}  perplexity {m[f'{split}/ppl']:.3f}   {m[f'{split}/nll']:.4f} nats a token"
         excess = m.get(f"{split}/excess")

@@ -37,7 +37,7 @@ def list_runs(outputs: Path, words: list[str]) -> str:
     """A line a run."""
     found = [kept for kept in store.store(outputs) if all(word in kept.name for word in words)]
     lines = [
-        f"{kept.record.status().value:9s} {_nll(kept):>9s}  {kept.name}  {_shown(kept)}".rstrip() for kept in found
+        f"{kept.record.status().value:12s} {_nll(kept):>9s}  {kept.name}  {_shown(kept)}".rstrip() for kept in found
     ]
     return "\n".join([*lines, f"{len(found)} runs in {outputs / 'runs'}; the figure is the test NLL in nats a token"])
 
@@ -85,7 +85,7 @@ def prune_runs(outputs: Path, *, all_unused: bool, yes: bool) -> str:
         return f"nothing to delete in {outputs / 'runs'}"
     size = sum(kept.n_bytes for kept in found) / 1e6
     if not yes:
-        names = [f"  {kept.record.status().value:9s} {kept.name}" for kept in found]
+        names = [f"  {kept.record.status().value:12s} {kept.name}" for kept in found]
         return "\n".join([*names, f"{len(found)} runs, {size:.1f} MB, would be deleted; --yes deletes them"])
     gone = [kept for kept in found if store.remove(kept)]
     busy = f"; {len(found) - len(gone)} are being worked on and stay" if len(gone) < len(found) else ""

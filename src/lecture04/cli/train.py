@@ -1,5 +1,7 @@
 """`lecture04 train`: the only place where a DictConfig exists. Hydra composes, we check, resolve and hand on."""
 
+from __future__ import annotations
+
 import logging
 import os
 import sys
@@ -7,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import hydra
 from hydra.core.config_store import ConfigStore
@@ -28,6 +30,9 @@ from lecture04.config.resolve import resolve, resolve_for_training
 from lecture04.config.schema import PARTS
 from lecture04.sweep import files as sweep_files
 from lecture04.training import start
+
+if TYPE_CHECKING:
+    from lecture04.records.tracker import ModeProbe
 
 
 def settings_of(cfg: DictConfig) -> Any:
@@ -164,7 +169,7 @@ def main(cfg: DictConfig) -> None:
     here = HydraConfig.get()
     from lecture04.records.identity import evaluation_key
     from lecture04.records.record import Record
-    from lecture04.records.tracker import ModeProbe
+    from lecture04.records.tracker import ModeProbe, several_runs
 
     record = Record(Path(here.runtime.output_dir))
     asked = [line for line in here.overrides.task if not line.startswith("origin.")]
@@ -172,44 +177,54 @@ def main(cfg: DictConfig) -> None:
     alone = here.mode is RunMode.RUN
     with warnings_on_stderr():  # of records that are renamed as unreadable; later ones would tear the progress bar
         complete = record.is_complete(evaluation_key(request.run, request.evaluation))
-    if alone and not complete:
-        probe = ModeProbe(request.session.logger.name)
-        from lecture04.cli import progress  # torch takes its two seconds while W&B is asked
-        from lecture04.training.run import run
+    from lecture04.cli import progress
 
-        origin = replace(request.session.origin, wandb_mode=probe.mode())
-        request = replace(request, session=replace(request.session, origin=origin))
-    else:
-        from lecture04.cli import progress
-        from lecture04.training.run import run
+    probe = ModeProbe(request.session.logger.name) if alone and not complete else None
     try:
-        if alone:
-            _train_source(request, asked)
-        with progress.run_progress(request.run, show=alone) as tick:
-            run(request, record, command=command, progress=tick)
+        if probe:
+            with several_runs():
+                _train_source(request, probe, asked)
+        with progress.run_progress(request.run, show=alone and not complete) as tick:
+            from lecture04.training.run import run  # torch takes its two seconds while W&B is asked
+
+            run(_told(request, probe), record, command=command, progress=tick)
     except Exception as e:
         if not alone:
             raise  # the launcher goes on with the other jobs, and the sweeper reads the record
-        sys.exit(f"The run failed: {type(e).__name__}: {e}\nIts traceback: {record.folder / 'train.log'}")
+        log = record.folder / "train.log"
+        sys.exit(f"The run failed: {type(e).__name__}: {e}" + (f"\nIts traceback: {log}" if log.exists() else ""))
     if alone:
+        if not complete and (why := record.untracked()):
+            print(f"W&B has not got this run: {why}. Its metrics.jsonl has everything.", file=sys.stderr)
         progress.print_run(request, record, was_there=complete)
 
 
-def _train_source(request: Request, asked: list[str]) -> None:
+def _told(request: Request, probe: ModeProbe | None) -> Request:
+    """With W&B's mode, once that is known."""
+    if probe is None:
+        return request
+    origin = replace(request.session.origin, wandb_mode=probe.mode())
+    if line := probe.said():
+        print(line, file=sys.stderr, flush=True)
+    return replace(request, session=replace(request.session, origin=origin))
+
+
+def _train_source(request: Request, probe: ModeProbe, asked: list[str]) -> None:
     """Train what a single run starts from, where that is missing; a sweep does so itself."""
     from lecture04.cli import progress
     from lecture04.records.record import find
-    from lecture04.training.run import run
 
     source = start.source_run(request.run)
     if source is None or find(source, request.session).status().is_result:
         return
     line, record = overrides.source_line(start.source_lines(request.run), asked), find(source, request.session)
     own = replace(resolved_settings(composed(line)), session=request.session)
-    _train_source(own, line)
+    _train_source(own, probe, line)
     print(f"first the run that it starts from: {record.folder}", file=sys.stderr, flush=True)
     with progress.run_progress(source, show=True) as tick:
-        run(own, record, command=overrides.command_line("train.py", line), progress=tick)
+        from lecture04.training.run import run
+
+        run(_told(own, probe), record, command=overrides.command_line("train.py", line), progress=tick)
 
 
 def entry() -> None:

@@ -70,8 +70,9 @@ class Trainer(Options):
 
     0 steps: the initial values are the result, for `init=uptrain`.
 
-    A run counts as diverged when a loss is not finite, or when its last validation NLL is above the unigram model's
-    less `diverged_margin` (nats a token). `log_every` is how many steps lie between two lines of metrics.jsonl.
+    A run has trained when its last validation NLL is below the unigram model's less `diverged_margin` (nats a token).
+    Where it is not, the run diverged if its loss broke down or stood still, and was not trained enough otherwise.
+    `log_every` is how many steps lie between two lines of metrics.jsonl.
     """
 
     asked_only: ClassVar = {

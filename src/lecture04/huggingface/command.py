@@ -22,10 +22,10 @@ Load = Callable[[config.Architecture, Path], "LanguageModel"]
 def write(run_folder: Path, folder: Path, architecture: str | None, load: Load) -> str:
     """Write a run's model; what was written, and where. Raises UserError where the run has not finished."""
     from lecture04.records.config_file import read_run
-    from lecture04.records.record import Record, Status
+    from lecture04.records.record import Record
 
     run, status = read_run(run_folder), Record(run_folder).status()
-    if status is not Status.finished:
+    if not status.ended_well:
         raise UserError(f"{run_folder}: the run is {status.value}, not finished, so there is no model to write.")
     from safetensors import SafetensorError
 

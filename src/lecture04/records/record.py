@@ -7,6 +7,7 @@
     summary.json             how the training ended; written last, whole, by rename
     evals/KEY.json           an evaluation of the checkpoint, each under a key of its own
     train.log                the log, with the traceback of a failure
+    untracked.txt            why W&B has not got everything, where it has not
 
 A run without a summary was interrupted. Training's own outcome is written before the evaluation starts, so that a
 failing metric loses no training.
@@ -35,10 +36,17 @@ from lecture04.records.metrics import canonical
 log = logging.getLogger(__name__)
 
 
+UNTRACKED = "untracked.txt"
+
+
 class Status(StrEnum):
-    """How far a run has come. Finished and diverged are results; failed and missing are tried again."""
+    """How far a run has come. Failed and missing ones are tried again, the others are results.
+
+    `undertrained`: the training went well, and ended too early to beat the unigram model.
+    """
 
     finished = "finished"
+    undertrained = "undertrained"
     diverged = "diverged"
     failed = "failed"
     missing = "missing"
@@ -46,7 +54,17 @@ class Status(StrEnum):
     @property
     def is_result(self) -> bool:
         """Whether nothing is left to train."""
-        return self in (Status.finished, Status.diverged)
+        return self.ended_well or self is Status.diverged
+
+    @property
+    def ended_well(self) -> bool:
+        """Whether its figures count: a run that diverged has no place on a quality scale."""
+        return self in (Status.finished, Status.undertrained)
+
+    @property
+    def in_words(self) -> str:
+        """As it is said to the user."""
+        return "not trained enough to beat the unigram model" if self is Status.undertrained else self.value
 
 
 @dataclass(frozen=True)
@@ -152,8 +170,18 @@ class Record:
             self.finish(Status.failed, run, "", error=error)
 
     def _clear(self) -> None:
-        for leftover in ("config.yaml", "identity.json", "metrics.jsonl", "summary.json", "checkpoint.safetensors"):
+        names = ("config.yaml", "identity.json", "metrics.jsonl", "summary.json", "checkpoint.safetensors", UNTRACKED)
+        for leftover in names:
             (self.folder / leftover).unlink(missing_ok=True)
+
+    def note_untracked(self, why: str) -> None:
+        """Write down that the tracker has not got everything."""
+        write_whole(self.folder / UNTRACKED, f"{why}\n")
+
+    def untracked(self) -> str:
+        """Why the tracker has not got everything; empty where it has."""
+        path = self.folder / UNTRACKED
+        return path.read_text(encoding="utf-8").strip() if path.exists() else ""
 
     def append(self, row: dict[str, float]) -> None:
         """One more line of metrics.jsonl."""

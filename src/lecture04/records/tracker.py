@@ -9,8 +9,9 @@ import os
 import queue
 import subprocess
 import sys
+import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -41,8 +42,8 @@ class Tracker(Protocol):
         """What the run reached."""
         ...
 
-    def close(self, exit_code: int) -> None:
-        """The run has ended, well (0) or not."""
+    def close(self, exit_code: int) -> str | None:
+        """The run has ended, well (0) or not. Returns why not everything was taken; None where it was."""
         ...
 
 
@@ -73,6 +74,7 @@ class WandbTracker:
         self.figures: dict[str, Any] = {}
         self.exit_code = 1
         self.left_behind = False
+        self.why: str | None = None
         # A daemon: one that hangs must not keep the process alive.
         self.thread = threading.Thread(target=self._work, name="wandb", daemon=True)
         self.thread.start()
@@ -85,14 +87,17 @@ class WandbTracker:
         """Keep the figures for the end."""
         self.figures |= figures
 
-    def close(self, exit_code: int) -> None:
+    def close(self, exit_code: int) -> str | None:
         """Wait until W&B has everything, PATIENCE seconds at the most."""
         self.exit_code = exit_code
         self.rows.put(None)
         self.thread.join(PATIENCE)
         if self.thread.is_alive():
             self.left_behind = True
-            log.warning("W&B has not finished in %g s and is left behind; metrics.jsonl has everything.", PATIENCE)
+            self.why = f"it has not finished in {PATIENCE:g} s and is left behind"
+        if self.why:
+            log.warning("W&B: %s; metrics.jsonl has everything.", self.why)
+        return self.why
 
     def _work(self) -> None:
         try:
@@ -100,7 +105,7 @@ class WandbTracker:
             os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
             import wandb
 
-            Path(self.about["dir"]).mkdir(parents=True, exist_ok=True)
+            make_writable(Path(self.about["dir"]))
             settings = quiet_settings()
             wandb.setup(settings)  # init alone would announce the login before it is silent
             # create_new: the jobs of a sweep may share a process, and one that was left behind is still open.
@@ -111,8 +116,17 @@ class WandbTracker:
             run.finish(exit_code=self.exit_code)
         except BaseException as e:  # SystemExit too: whatever W&B does, it must not affect the run
             if not self.left_behind:  # or it would stand in the log of another run
-                why = str(e).partition("\n")[0]
-                log.warning("W&B: %s: %s; metrics.jsonl has everything.", type(e).__name__, why)
+                self.why = f"{type(e).__name__}: {str(e).partition(chr(10))[0].rstrip('.')}"
+
+
+def make_writable(folder: Path) -> None:
+    """Make a folder. Raises OSError where nothing can be written there; W&B would write to /tmp without a word."""
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as e:
+        raise OSError(e.errno, e.strerror, str(folder)) from e
 
 
 def quiet_settings() -> Any:
@@ -171,36 +185,86 @@ TRACKERS: Family[MakeTracker] = Family("logger")
 
 
 @contextmanager
-def tracker(request: Request) -> Iterator[Tracker]:
-    """The tracker that the session names, closed with the block: as failed where it raises."""
-    opened = TRACKERS.lookup(request.session.logger.name)(request)
+def tracker(request: Request, complain: Callable[[str], None]) -> Iterator[Tracker]:
+    """The tracker that the session names, closed with the block: as failed where it raises.
+
+    `complain` gets the reason where it has not taken everything.
+    """
+    opened, exit_code = TRACKERS.lookup(request.session.logger.name)(request), 1
     try:
         yield opened
-    except BaseException:
-        opened.close(1)
-        raise
-    opened.close(0)
+        exit_code = 0
+    finally:
+        if why := opened.close(exit_code):
+            complain(why)
 
 
-# In a process of its own: the parent of a sweep does not import wandb.
-PROBE = "import wandb; assert wandb.Api(timeout=3).viewer"
+MODES = ("online", "offline", "disabled", "shared", "dryrun", "run")
+"""What W&B takes in WANDB_MODE; the last two are old names of offline and online."""
+NAMES_ONE_RUN = tuple(
+    f"WANDB_{name}"
+    for name in ("RUN_ID", "RUN_NAME", "NAME", "RESUME", "RESUME_FROM", "FORK_FROM", "SWEEP_ID", "SWEEP_PARAM_PATH")
+)
+"""W&B's variables that say which single run is meant, the trial of one of its own sweeps among them."""
+
+
+@contextmanager
+def several_runs() -> Iterator[list[str]]:
+    """While the block starts more than one run: without the variables that name one. Yields those that were set."""
+    named = {name: os.environ.pop(name) for name in NAMES_ONE_RUN if name in os.environ}
+    try:
+        yield list(named)
+    finally:
+        os.environ.update(named)
+
+
+# In a process of its own: the parent of a sweep does not import wandb. Without an account W&B raises a UsageError, and
+# there is nothing to say.
+PROBE = """
+import wandb
+try:
+    print("it does not answer", flush=True)
+    assert wandb.Api(timeout=3).viewer, "the server knows no such user"
+except wandb.errors.UsageError:
+    print(flush=True)
+    raise
+except Exception as e:
+    print((str(e) or type(e).__name__).splitlines()[0], flush=True)
+    raise
+"""
 
 
 class ModeProbe:
-    """Whether W&B is to be online: decided once a sweep, by asking for the account. WANDB_MODE, where set, wins."""
+    """Whether W&B is to be online: decided once a sweep, by asking for the account. WANDB_MODE, where set, wins.
+
+    `why` says why the runs stay offline although something else was asked for; empty where that is as it should be.
+    """
 
     def __init__(self, logger: str) -> None:
-        self.known = os.environ.get("WANDB_MODE", "") if logger == "wandb" else "disabled"
+        self.known, self.why = os.environ.get("WANDB_MODE", "") if logger == "wandb" else "disabled", ""
+        if logger == "wandb" and self.known not in ("", *MODES):
+            self.known, mode = "offline", os.environ.pop("WANDB_MODE")  # W&B refuses to start with it
+            self.why = f"WANDB_MODE={mode}: there is no such mode; choices: {', '.join(MODES[:3])}"
         if not self.known:
             quiet = subprocess.DEVNULL
-            self.process = subprocess.Popen([sys.executable, "-c", PROBE], stdin=quiet, stdout=quiet, stderr=quiet)
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", PROBE], stdin=quiet, stdout=subprocess.PIPE, stderr=quiet, text=True
+            )
 
     def mode(self) -> str:
         """online or offline; waits PATIENCE seconds at the most."""
         if not self.known:
             try:
-                self.known = "offline" if self.process.wait(PATIENCE) else "online"
+                self.process.wait(PATIENCE)
             except subprocess.TimeoutExpired:
                 self.process.kill()
-                self.known = "offline"
+            said, _ = self.process.communicate()
+            self.known = "offline" if self.process.returncode else "online"
+            if self.known == "offline":
+                self.why = (said.splitlines() or [""])[-1].rstrip(".")
         return self.known
+
+    def said(self) -> str:
+        """The line on why the runs stay offline, once; empty where there is nothing to say."""
+        why, self.why = self.why, ""
+        return f"W&B: {why}. The runs stay offline; `wandb sync` sends them later." if why else ""

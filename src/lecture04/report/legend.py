@@ -222,6 +222,9 @@ def _rows(results: Results, judged: Judged) -> Iterator[Note]:
         )
     about = results.manifest.rows
     for row in results.rows:
+        early = sum(results.status(row, seed) is Status.undertrained for seed in results.seeds)
+        if early:
+            yield Note(row, f"{Status.undertrained.in_words}: {early} of {len(about[row].runs)} seeds")
         there, asked = len(judged.values[row]), len(about[row].runs)
         if there < asked:
             failed = results.failed_seeds(row)

@@ -219,9 +219,9 @@ def _one(results: Results, metric: str, seed: int, row: str) -> Cell:
     """One run's value."""
     status = results.status(row, seed)
     value = results.of_row(row, metric).get(seed)
-    if status is Status.finished and value is not None:
+    if status.ended_well and value is not None:
         return Cell(format(value, METRICS[metric].format), value)
-    return Cell("-" if status in (Status.finished, Status.missing) else status.value)
+    return Cell("-" if status.ended_well or status is Status.missing else status.value)
 
 
 def other_differences(results: Results, others: Sequence[Judged]) -> Table | None:

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -12,11 +13,11 @@ from lecture04.config import Request, Table
 from lecture04.config.overrides import command_line
 from lecture04.files import write_whole
 from lecture04.records.record import read_json
-from lecture04.records.tracker import ModeProbe
+from lecture04.records.tracker import ModeProbe, several_runs
 from lecture04.sweep import rows as rowing
 from lecture04.sweep.launch import Launcher, launch, missing
 from lecture04.sweep.live import live
-from lecture04.sweep.plan import Job, Plan, make_plan
+from lecture04.sweep.plan import Job, Plan, make_plan, runs_of
 
 
 def plan(
@@ -46,29 +47,58 @@ def show(plan: Plan, launcher_config: Mapping[str, object]) -> None:
 
 def execute(plan: Plan, launcher: Launcher, arguments: Sequence[str], *, verbose: bool = False) -> int:
     """Launch what is missing and print the table. Returns the number of runs that failed."""
-    command = command_line("train.py", arguments)
+    with several_runs() as named:
+        return _execute(plan, launcher, command_line("train.py", arguments), named, verbose=verbose)
+
+
+def _execute(plan: Plan, launcher: Launcher, command: str, named: Sequence[str], *, verbose: bool) -> int:
     todo = [job for wave in plan.waves for job in missing(wave)]
     to_train = sum(not run.record.status().is_result for run in plan.runs)
     to_evaluate = sum(job.record.status().is_result for job in todo)
     probe = ModeProbe(plan.session.logger.name if todo else "none")
     what = f"{to_train} to train" + (f", {to_evaluate} to evaluate" if to_evaluate else "")
     there = sum(job.is_complete for job in plan.jobs)
-    print(f"{plan.name}: {len(plan.jobs)} runs, {there} there, {what}", file=sys.stderr, flush=True)
+    _tell(f"{plan.name}: {len(plan.jobs)} runs, {there} there, {what}")
+    if todo and named and plan.session.logger.name == "wandb":
+        _tell(f"{', '.join(named)}: does not count in a sweep; each of its runs is one of its own in W&B.")
     try:
         with live(plan):
-            launch(plan, launcher, wandb_mode=probe.mode())
+            mode = probe.mode()
+            if line := probe.said():
+                _tell(line)
+            launch(plan, launcher, wandb_mode=mode)
     finally:
         # Also after an interrupt: the table of what is there.
         _report(plan, command, is_new=bool(todo), verbose=verbose)
-    if todo and (plan.folder / "sweep.json").exists():
+    if todo and (plan.folder / "sweep.json").exists() and not _untracked(todo):
         from lecture04.report.wandb import send
 
-        send(plan.folder, plan.session.logger, mode=probe.mode())
+        send(plan.folder, plan.session.logger, mode=mode)
     failed = [job for job in plan.jobs if job.error]
     for job in failed:
+        log = job.record.folder / "train.log"
         print(f"FAILED {job.row!r} seed {job.seed}: {job.error}")
-        print(f"  again: {repeat(job)}\n  log:   {job.record.folder}/train.log")
+        print(f"  again: {repeat(job)}\n  log:   {log if log.exists() else 'none, the job was never started'}")
     return len(failed)
+
+
+def _untracked(jobs: Sequence[Job]) -> bool:
+    """Say which runs W&B has not got, in one line. Returns whether it has got none: then it is not sent the table."""
+    runs = runs_of(jobs)
+    why = Counter(found for run in runs if (found := run.record.untracked()))
+    if not why:
+        return False
+    (most, _), *others = why.most_common()
+    more = f" ({len(others)} other reasons in the runs' train.log)" if others else ""
+    n, nothing = why.total(), why.total() == len(runs)
+    which = f"none of the {n} runs was sent, nor the table" if nothing else f"{n} of {len(runs)} runs were not sent"
+    _tell(f"W&B: {which}: {most}{more}. Every run's metrics.jsonl has everything.")
+    return nothing
+
+
+def _tell(line: str) -> None:
+    """One line on the screen, apart from the results."""
+    print(line, file=sys.stderr, flush=True)
 
 
 def _report(plan: Plan, command: str, *, is_new: bool, verbose: bool) -> None:

@@ -26,20 +26,21 @@ def missing(jobs: Sequence[Job]) -> list[Job]:
 
 
 def launch(plan: Plan, launcher: Launcher, *, wandb_mode: str = "") -> None:
-    """Run every job that is missing, the runs that others start from first."""
+    """Run every job that is missing, the runs that others start from first; what failed earlier is tried again."""
+    for wave in plan.waves:
+        for job in missing(wave):
+            job.record.forget_failure(job.key)
     for wave in plan.waves:
         _launch_wave(plan, wave, launcher, wandb_mode)
 
 
 def _launch_wave(plan: Plan, wave: Sequence[Job], launcher: Launcher, wandb_mode: str) -> None:
-    """Run every job of a wave that is missing; what failed in an earlier sweep is tried again.
+    """Run every job of a wave that is missing.
 
     Outcomes are read from the records: a worker that is killed takes the launcher's whole batch of results with it, but
     not the runs on disk. What it left is launched again. The runs that had begun are launched one by one then, as any
     of them may be what kills the worker; one that was begun TRIES times without an outcome counts as failed.
     """
-    for job in missing(wave):
-        job.record.forget_failure(job.key)
     tries, cause = Counter[Path](), ""
     # One job a run at a time: the others would wait for its lock.
     while todo := runs_of(job for job in missing(wave) if status_of(job) is not Status.failed):

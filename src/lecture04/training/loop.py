@@ -11,6 +11,8 @@ import torch.nn.functional as F
 from lecture04 import config
 from lecture04.data.types import Batch, Corpus
 from lecture04.nn.model import LanguageModel
+from lecture04.records.record import Status
+from lecture04.training.course import has_collapsed
 from lecture04.training.evaluate import mean_nll, ppl
 from lecture04.training.optim import OPTIMISERS, lr_factor
 
@@ -22,9 +24,9 @@ CHECK_EVERY = 50
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a training ended, and what it took; `why` says in words how it diverged."""
+    """How a training ended, and what it took; `why` says in words what was wrong with its end."""
 
-    diverged: bool
+    status: Status
     steps: int
     tokens: int
     seconds: float
@@ -55,7 +57,7 @@ def train(
     n_steps, epoch = run.trainer.steps, run.steps_per_epoch
     optimiser = OPTIMISERS.lookup(run.optim.name)(run.optim, model)
     batches = corpus.layout.training(corpus.train, seed=run.seed, batch_size=run.trainer.batch_size)
-    tokens, seconds, row, val_nll = 0, 0.0, Row(), math.nan
+    tokens, seconds, row, val_nll, losses = 0, 0.0, Row(), math.nan, list[float]()
     logged, checked = list[torch.Tensor](), list[torch.Tensor]()
     started = time.perf_counter()
     for step in range(1, n_steps + 1):
@@ -80,10 +82,11 @@ def train(
             log(row | {"lr": lr, "tokens": tokens})
         if step % CHECK_EVERY == 0 or last:
             mean = torch.stack(checked).mean().item()
+            losses += torch.stack(checked).tolist()
             checked.clear()
             if not math.isfinite(mean):
                 seconds += time.perf_counter() - started
-                return Outcome(True, step, tokens, seconds, why=f"the loss is {mean} by step {step}")
+                return Outcome(Status.diverged, step, tokens, seconds, why=f"the loss is {mean} by step {step}")
         if step % epoch == 0 or last:
             seconds += time.perf_counter() - started
             val_nll = mean_nll(model, corpus.val, corpus.layout)
@@ -94,12 +97,13 @@ def train(
     if n_steps == 0:
         val_nll = mean_nll(model, corpus.val, corpus.layout)
         log({"step": 0, "epoch": 0.0, "val/nll": val_nll, "val/ppl": ppl(val_nll)})
-    # A training that ran to its end and learnt no more than how frequent tokens are has collapsed.
+    # A training that ran to its end and learnt no more than how frequent tokens are has collapsed, or was too short.
     unigram, margin = corpus.unigram_nll("val"), run.trainer.diverged_margin
     if val_nll < unigram - margin:
-        return Outcome(False, n_steps, tokens, seconds)
+        return Outcome(Status.finished, n_steps, tokens, seconds)
+    collapsed = not math.isfinite(val_nll) or has_collapsed(losses, unigram)
     return Outcome(
-        True,
+        Status.diverged if collapsed else Status.undertrained,
         n_steps,
         tokens,
         seconds,

@@ -47,7 +47,7 @@ def run(request: Request, record: Record, *, command: str, progress: Progress) -
             if kept:
                 found = evaluate(kept, corpus, wanted, evaluation, extra)
             else:
-                with tracker(request) as watcher:
+                with tracker(request, record.note_untracked) as watcher:
                     _train(request, record, corpus, command, progress, watcher)
                     found = evaluate(checkpoint.load(wanted, record.folder), corpus, wanted, evaluation, extra)
                     watcher.summarise({"status": record.status().value} | record.metrics(key) | found.metrics)
@@ -98,7 +98,6 @@ def _train(
         "flops_per_token": sizes.flops_per_token(run),
         "kv_per_token": sizes.kv_per_token(run),
     }
-    status = Status.diverged if outcome.diverged else Status.finished
-    if outcome.diverged:
-        log.warning("Diverged: %s.", outcome.why)
-    record.finish(status, run, command, why=outcome.why, metrics=metrics)
+    if outcome.why:
+        log.warning("%s: %s.", outcome.status.in_words.capitalize(), outcome.why)
+    record.finish(outcome.status, run, command, why=outcome.why, metrics=metrics)

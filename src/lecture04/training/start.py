@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from lecture04.config import Run, Session, Uptrain, UserError
 from lecture04.config.overrides import INHERITED, family_of
 from lecture04.config.resolve import Source, resolve_for_training
-from lecture04.records.record import Status, find
+from lecture04.records.record import find
 
 if TYPE_CHECKING:
     from lecture04.nn.model import LanguageModel
@@ -103,7 +103,7 @@ def begin(run: Run, session: Session) -> LanguageModel:
         return model
     if source := source_run(run):
         record = find(source, session)
-        if record.status() is not Status.finished:
+        if not record.status().ended_well:
             raise ValueError(f"init.source: the run {record.folder.name} is {record.status().value}, not finished.")
         parameters = checkpoint.load(source, record.folder).state_dict()
     else:

@@ -13,7 +13,7 @@ from lecture04.config.overrides import command_line
 from lecture04.config.places import SWEEPS
 from lecture04.records.config_file import read_run
 from lecture04.records.identity import identity
-from lecture04.records.record import Record, Status, read_json
+from lecture04.records.record import Record, read_json
 from lecture04.report.manifest import Manifest
 
 
@@ -95,4 +95,4 @@ def of_config(run: Run, outputs: str) -> list[Finished]:
 def _finished(runs: Path) -> Iterator[Record]:
     """The finished runs of a folder, in the order in which they were written."""
     records = [Record(path.parent) for path in sorted(runs.glob("*/summary.json"), key=lambda p: p.stat().st_mtime)]
-    return (record for record in records if record.status() is Status.finished)
+    return (record for record in records if record.status().ended_well)

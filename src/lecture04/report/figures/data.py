@@ -109,7 +109,7 @@ def learning(results: Results, name: str) -> dict[str, Curve]:
     found = {}
     for row, runs in results.records.items():
         ended = [(record, results.status(row, seed)) for seed, record in runs.items()]
-        finished = [record for record, status in ended if status is Status.finished]
+        finished = [record for record, status in ended if status.ended_well]
         shown = finished or [record for record, status in ended if status is Status.diverged]
         if curve := _curve([record.logged(name) for record in shown]):
             found[row] = curve
@@ -127,8 +127,7 @@ def positions(results: Results, name: str = "excess") -> dict[str, Curve]:
         by_run = [
             _by_part(curves["position"], curves[name])
             for seed, record in runs.items()
-            if results.status(row, seed) is Status.finished
-            and (curves := record.evaluation(key).get("curves", {})).get(name)
+            if results.status(row, seed).ended_well and (curves := record.evaluation(key).get("curves", {})).get(name)
         ]
         if curve := _curve(by_run):
             found[row] = curve
