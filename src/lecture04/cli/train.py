@@ -89,7 +89,17 @@ class Check(Callback):
         """Exit with the errors."""
         if rows := config.sweep.rows:
             sys.exit(f"sweeps={config.sweep.name} is a table of {len(rows)} rows: add -m to run it.")
-        messages.or_exit(lambda: resolved(config))
+        messages.or_exit(lambda: _ready(resolved(config), Path(config.hydra.run.dir)))
+
+
+def _ready(request: Request, folder: Path) -> None:
+    """Raises UserError where something is left to do for the run in a folder, and nothing can be written there."""
+    from lecture04.records.identity import evaluation_key
+    from lecture04.records.record import Record, refuse_unwritable
+
+    record = Record(folder)
+    if not record.is_complete(evaluation_key(request.run, request.evaluation)):
+        refuse_unwritable(Path(request.session.outputs), [record])
 
 
 def register() -> None:
@@ -172,7 +182,12 @@ def main(cfg: DictConfig) -> None:
     alone = here.mode is RunMode.RUN
     with warnings_on_stderr():  # of records that are renamed as unreadable; later ones would tear the progress bar
         complete = record.is_complete(evaluation_key(request.run, request.evaluation))
-    if alone and not complete:
+    if alone and complete:
+        from lecture04.cli import progress
+
+        progress.print_run(request, record, was_there=True)
+        return
+    if alone:
         probe = ModeProbe(request.session.logger.name)
         from lecture04.cli import progress  # torch takes its two seconds while W&B is asked
         from lecture04.training.run import run
@@ -192,7 +207,7 @@ def main(cfg: DictConfig) -> None:
             raise  # the launcher goes on with the other jobs, and the sweeper reads the record
         sys.exit(f"The run failed: {type(e).__name__}: {e}\nIts traceback: {record.folder / 'train.log'}")
     if alone:
-        progress.print_run(request, record, was_there=complete)
+        progress.print_run(request, record, was_there=False)
 
 
 def _train_source(request: Request, asked: list[str]) -> None:
