@@ -80,18 +80,15 @@ class Manifest:
 
     def looks_said(self) -> str:
         """What the looks at a table whose seeds were added to mean for the level, in words."""
-        seeds = {seed for row in self.rows.values() for seed in row.runs}
-        look, declared = len(self.earlier) + 1, self.earlier[0]
-        level = f"{5 / self.all_looks:.3g} %"
-        how = (
-            f"of {self.looks} that were declared (sweep.looks), each judged at {level}"
-            if look <= self.looks
-            else f"at them, and {self.looks} was declared, so it is judged at {level} and not at {5 / self.looks:.3g} %"
-        )
-        return (
-            f"judged with {len(seeds)} seeds, {len(declared)} were declared ({', '.join(map(str, declared))}): "
-            f"this is look {look} {how}"
-        )
+        n = len({seed for row in self.rows.values() for seed in row.runs})
+        look, first, level = len(self.earlier) + 1, self.earlier[0], f"{5 / self.all_looks:.3g} %"
+        declared = f"{len(first)} {_were(len(first))} declared ({', '.join(map(str, first))})"
+        if look <= self.looks:
+            how = f"of {self.looks} that were declared (sweep.looks), each judged at {level}"
+        else:
+            how = f"at them, and {self.looks} {_were(self.looks)} declared, so it is judged at {level}"
+            how += f" and not at {5 / self.looks:.3g} %"
+        return f"judged with {n} seeds, {declared}: this is look {look} {how}"
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any], *, file: object, name: str) -> Manifest:
@@ -125,6 +122,10 @@ class Manifest:
             if about["slice"] is None:
                 del about["slice"]
         return content
+
+
+def _were(n: int) -> str:
+    return "was" if n == 1 else "were"
 
 
 OPTIONAL = ("earlier", "environment", "overrides", "parts", "slice")
