@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from lecture04.config.messages import UserError
-from lecture04.report import write
+from lecture04.report import report
 from lecture04.report.all_seeds import with_all_seeds
 from lecture04.report.results import collect
 
@@ -51,6 +51,11 @@ def run_of(folder, row, seed):
     return folder.parents[1] / "runs" / f"{list(PPL).index(row)}-s{seed}"
 
 
+def show(folder, manifest):
+    """The table as it is printed; its files are written."""
+    return "\n".join(report(folder, manifest, verbose=True))
+
+
 def contrasts(folder):
     with open(folder / "contrasts.csv", newline="") as file:
         return [line for line in csv.DictReader(file) if line["corrected"] == "True"]
@@ -62,7 +67,7 @@ def test_all_seeds_are_judged_together_and_it_is_said(merged):
     assert {row: list(about.runs) for row, about in manifest.rows.items()} == dict.fromkeys(PPL, [0, 1, 2, 3, 4])
     assert said[0] == f"mine: added from {folder.parents[1] / 'runs'}: seeds 0, 1 in every row."
     assert len(said) == 2
-    text = write(folder, manifest)
+    text = show(folder, manifest)
     assert "(5)" in text
     assert collect(folder).values("test/ppl") == {row: dict(enumerate(values)) for row, values in PPL.items()}
     assert manifest.command == "python train.py -m sweeps=mine seed=0,1,2,3,4"
@@ -79,40 +84,41 @@ def test_a_look_more_than_declared_is_judged_at_half_the_level_and_said(merged, 
         "udged with 5 seeds, 3 were declared (2, 3, 4): this is look 2 at them, and 1 was declared, so it is judged "
     )
     assert f"J{expected}at 2.5 % and not at 5 %." in said
-    write(folder, manifest)
+    show(folder, manifest)
     assert {line["alpha"] for line in contrasts(folder)} == {"0.025"}
     results = collect(folder)
     assert f"j{expected}" in words(build(results, judge_all(results))[0])
+    assert f"j{expected}" in " ".join("\n".join(report(folder)).split()), "on the first screen too"
 
 
 def test_declared_looks_are_not_counted_twice(merged):
     folder = merged(looks=2)
     manifest, said = with_all_seeds(folder)
     assert said[1].endswith("this is look 2 of 2 that were declared (sweep.looks), each judged at 2.5 %.")
-    write(folder, manifest)
+    show(folder, manifest)
     assert {line["alpha"] for line in contrasts(folder)} == {"0.025"}
 
 
 def test_a_second_time_adds_nothing_and_is_no_look(merged):
     folder = merged()
     first, _ = with_all_seeds(folder)
-    text = write(folder, first)
+    text = show(folder, first)
     again, said = with_all_seeds(folder)
     assert again == first
     assert said == [f"mine: {folder.parents[1] / 'runs'} holds no seed beyond those of the table, 0, 1, 2, 3, 4."]
-    assert write(folder, again) == text
+    assert show(folder, again) == text
 
 
 def test_a_third_machines_seeds_are_a_third_look(merged):
     folder = merged()
-    write(folder, with_all_seeds(folder)[0])
+    show(folder, with_all_seeds(folder)[0])
     for row in PPL:
         shutil.copytree(run_of(folder, row, 0), run_of(folder, row, 9))
         write_identity(run_of(folder, row, 9), row, 9)
     manifest, said = with_all_seeds(folder)
     assert manifest.earlier == ((2, 3, 4), (0, 1, 2, 3, 4))
     assert "6 seeds, 3 were declared" in said[1]
-    write(folder, manifest)
+    show(folder, manifest)
     assert all(float(line["alpha"]) == pytest.approx(0.05 / 3) for line in contrasts(folder))
 
 
@@ -120,7 +126,7 @@ def test_a_diverged_run_is_a_seed_like_any_other(merged):
     folder = merged(PPL | {"swiglu": (math.nan, *PPL["swiglu"][1:])})
     manifest, _ = with_all_seeds(folder)
     assert 0 in manifest.rows["swiglu"].runs
-    assert "diverged 1/5" in write(folder, manifest)
+    assert "diverged 1/5" in show(folder, manifest)
 
 
 def test_a_failed_run_is_none(merged):

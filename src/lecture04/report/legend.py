@@ -74,9 +74,7 @@ def _verdicts(judged: Judged) -> Iterator[Note]:
             "the whole interval lies inside the margin: the difference is too small to matter, even if it is there",
         )
     if said["single"]:
-        yield Note(
-            "single run", "one of the two rows has one seed. A band then only tells what to repeat"
-        )
+        yield Note("single run", "one of the two rows has one seed. A band then only tells what to repeat")
     if any(v.verdict == "no noise" for v in judged.verdicts):
         yield Note(
             "no noise", "the seeds change nothing here: all runs of a row agree, so there is no noise to judge by"
