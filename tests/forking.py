@@ -7,6 +7,7 @@ them.
 """
 
 import atexit
+import ctypes
 import gc
 import importlib
 import json
@@ -44,11 +45,21 @@ class Commands:
             [sys.executable, __file__, *modules], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
-    def __call__(self, script: Path | str, *arguments: str, cwd: Path, **environment: str) -> Done:
-        """`python SCRIPT ...`, or for a name that is not a file's `python -m NAME ...`."""
+    def __call__(
+        self, script: Path | str, *arguments: str, cwd: Path, is_bound: bool = False, **environment: str
+    ) -> Done:
+        """`python SCRIPT ...`, or for a name that is not a file's `python -m NAME ...`.
+
+        With `is_bound` files' permissions bind it, whoever runs the tests.
+        """
         assert self.process.stdin
         assert self.process.stdout
-        asked = {"argv": [str(script), *arguments], "cwd": str(cwd), "env": dict(os.environ | environment)}
+        asked = {
+            "argv": [str(script), *arguments],
+            "cwd": str(cwd),
+            "env": dict(os.environ | environment),
+            "is_bound": is_bound,
+        }
         self.process.stdin.write(json.dumps(asked) + "\n")
         self.process.stdin.flush()
         return Done(**json.loads(self.process.stdout.readline()))
@@ -58,8 +69,23 @@ class Commands:
         self.process.communicate()
 
 
+def be_bound() -> None:
+    """Give up, for good, what lets root write where nobody may: the capabilities to override permissions (Linux)."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    overriding = (1, 2)  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+    for capability in overriding:
+        libc.prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP: programs that are started have none either
+    header, sets = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
+    assert libc.capget(header, sets) == 0
+    for i in range(3):  # effective, permitted, inheritable
+        sets[i] &= ~sum(1 << capability for capability in overriding)
+    assert libc.capset(header, sets) == 0
+
+
 def perform(asked: dict[str, Any]) -> None:
     """Run the script in this process, to its end."""
+    if asked["is_bound"] and os.geteuid() == 0:
+        be_bound()
     os.chdir(asked["cwd"])
     os.environ.clear()
     os.environ.update(asked["env"])

@@ -138,7 +138,7 @@ SINGLE = [
     typed("seed='${foo}'", "seed: ", "'foo' not found"),
     typed("sweeps=recipe", "sweeps=recipe ", "-m"),
     typed("hydra/launcher=slurm", "hydra/launcher=slurm: ", "Choices: basic, joblib."),
-    typed("paths.outputs=/dev/null/results", "/dev/null/results/"),
+    typed("paths.outputs=/dev/null/results", "paths.outputs=/dev/null/results: /dev/null is a file"),
 ]
 MULTIRUN = [
     typed("-m sweeps=recipes", "sweeps=recipes: ", "Did you mean recipe?", ", ".join(GROUPS["sweeps"])),
@@ -166,7 +166,7 @@ MULTIRUN = [
     typed("-m posenc=none,t5 attention.causal=false", "row 't5': attention.causal=false: posenc=t5", n_lines=3),
     typed("-m ffn=relu,gelu hydra/launcher=jobli", "hydra/launcher=jobli: ", "mean joblib?", "basic, joblib."),
     typed("-m ffn=relu,gelu hydra.launcher.n_jobs=two", "hydra.launcher.n_jobs=two: must be a whole number."),
-    typed("-m ffn=relu,gelu paths.outputs=/dev/null/results", "/dev/null/results/"),
+    typed("-m ffn=relu,gelu paths.outputs=/dev/null/results", "paths.outputs=/dev/null/results: /dev/null is a file"),
 ]
 
 

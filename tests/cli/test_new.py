@@ -58,4 +58,12 @@ def test_what_cannot_be_written_is_one_sentence():
     command = [sys.executable, "-m", "lecture04.cli.main", "new", "/dev/null/here"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 1
-    assert done.stderr == "/dev/null/here: Not a directory.\n"
+    assert done.stderr == "/dev/null/here: /dev/null is a file, and a folder has to be there; name a new folder.\n"
+
+
+def test_a_folder_that_its_owner_sees_as_empty_will_do_and_a_link_that_leads_nowhere_will_not(tmp_path):
+    (tmp_path / ".DS_Store").write_text("the system's")
+    assert "my_part.py" in new(tmp_path)
+    (tmp_path / "link").symlink_to("nowhere")
+    with pytest.raises(UserError, match="link is a link to nowhere, which is not there; name a new folder"):
+        new(tmp_path / "link")

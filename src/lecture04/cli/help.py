@@ -9,7 +9,7 @@ import yaml
 
 from lecture04.config import messages
 from lecture04.config.overrides import program
-from lecture04.config.places import CONF, SWEEPS
+from lecture04.config.places import CONF, SWEEPS, yamls
 from lecture04.config.project import Outside, outside
 from lecture04.config.registry import entries, list_parts
 from lecture04.config.schema import PARTS
@@ -37,7 +37,7 @@ def parts() -> str:
 def presets(more: Iterable[Path] = ()) -> str:
     """The presets and sweep files, with the first comment or the title of each; `more` are folders of sweep files."""
     recipes, models = _comments(CONF / "recipe"), _comments(CONF / "model")
-    files = [path for folder in (SWEEPS, *more) for path in sorted(folder.glob("*.yaml"))]
+    files = [path for folder in (SWEEPS, *more) for path in yamls(folder)]
     titles = {path.stem: _title(path) for path in files}
     return "\n".join(
         [
@@ -71,7 +71,7 @@ def _block(name: str, about: str, choices: dict[str, str]) -> str:
 
 def _comments(folder: Path) -> dict[str, str]:
     found = {}
-    for path in sorted(folder.glob("*.yaml")):
+    for path in yamls(folder):
         lines = [line.lstrip("# ") for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("#")]
         found[path.stem] = next((line for line in lines if not line.startswith("@package")), "")
     return found

@@ -7,8 +7,11 @@ from pathlib import Path
 
 from lecture04.config import messages
 from lecture04.config.errors import UserError
+from lecture04.files import not_writable
 
 TEMPLATE = Path(__file__).parent / "project"
+LEFT_BY_SYSTEMS = (".DS_Store", "Thumbs.db", "desktop.ini")
+"""What lies in a folder that its owner sees as empty."""
 NEXT = """\
 {folder}: my_part.py holds a feed-forward layer of your own, sweeps/mine.yaml compares it. Next:
 
@@ -19,9 +22,11 @@ NEXT = """\
 
 def new(folder: Path) -> str:
     """Write the project into a new or empty folder; what to type next. Raises UserError where files lie there."""
-    if folder.exists() and not folder.is_dir():
+    if folder.is_file():
         raise UserError(f"{folder}: a file of that name is there; name a new folder.")
-    if folder.exists() and any(folder.iterdir()):
+    if why := not_writable(folder):
+        raise UserError(f"{folder}: {why}; name a new folder.")
+    if folder.is_dir() and any(path.name not in LEFT_BY_SYSTEMS for path in folder.iterdir()):
         raise UserError(f"{folder}: the folder holds files; name a new or an empty one.")
     shutil.copytree(TEMPLATE, folder, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
     return NEXT.format(folder=folder, typed=shlex.quote(str(folder)))

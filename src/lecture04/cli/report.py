@@ -20,6 +20,11 @@ def parser() -> argparse.ArgumentParser:
     )
     p.add_argument("names", nargs="*", metavar="NAME", help="folders in OUTPUTS/sweeps; all where none is named")
     p.add_argument("--verbose", action="store_true", help="print every column and the whole legend")
+    p.add_argument(
+        "--all-seeds",
+        action="store_true",
+        help="add to a table every other seed of its rows that lies in OUTPUTS/runs, as after copying results together",
+    )
     p.add_argument("--html", action="store_true", help="write each table's page and their index instead")
     p.add_argument("--figures", action="store_true", help="write each table's figures as PNG, SVG and PDF instead")
     p.add_argument("--wandb", action="store_true", help="send each table to Weights & Biases instead")
@@ -35,6 +40,15 @@ def table(folder: Path, *, verbose: bool) -> str:
     from lecture04.report import report
 
     return "\n\n".join(report(folder, verbose=verbose)) + "\n"
+
+
+def table_with_all_seeds(folder: Path, *, verbose: bool) -> str:
+    """Write a table again with every seed that is there; what was added, and what the table says."""
+    from lecture04.report import report
+    from lecture04.report.all_seeds import with_all_seeds
+
+    manifest, said = with_all_seeds(folder)
+    return "\n\n".join(["\n".join(said), *report(folder, manifest, verbose=verbose)]) + "\n"
 
 
 def page(folder: Path) -> str:
@@ -68,7 +82,12 @@ def over_tables(
     `after` is done once, for the folder of all tables. Raises UserError at the end for tables that could not be read:
     they keep no other from being done.
     """
-    names = names or sorted(path.parent.name for path in sweeps.glob("*/sweep.json"))
+    from lecture04.files import not_a_folder
+    from lecture04.records.store import tables_in
+
+    if why := not_a_folder(sweeps):
+        raise UserError(f"{sweeps}: {why}.")
+    names = names or [table.name for table in tables_in(sweeps)]
     if not names:
         raise UserError(f"{sweeps}: no table lies there yet; {program('train.py')} -m sweeps=recipe makes one.")
     wrong: list[str] = []
@@ -86,6 +105,10 @@ def over_tables(
 def main(args: argparse.Namespace) -> None:
     """Do what was asked for, of each table."""
     sweeps: Path = args.outputs / "sweeps"
+    if args.all_seeds and not args.names:
+        raise UserError("--all-seeds: name the tables; for each it is one more look at its seeds.")
+    if args.all_seeds:
+        over_tables(args.names, sweeps, partial(table_with_all_seeds, verbose=args.verbose))
     if args.html:
         over_tables(args.names, sweeps, page, index)
     if args.figures:
@@ -98,7 +121,7 @@ def main(args: argparse.Namespace) -> None:
             return f"{folder}: sent to {args.project}"
 
         over_tables(args.names, sweeps, send)
-    if not (args.html or args.figures or args.wandb):
+    if not (args.html or args.figures or args.wandb or args.all_seeds):
         over_tables(args.names, sweeps, partial(table, verbose=args.verbose))
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from lecture04.config import messages
 from lecture04.config.errors import UserError
+from lecture04.files import not_a_folder
 from lecture04.records import store
 from lecture04.records.explain import explain
 from lecture04.records.metrics import METRICS
@@ -93,7 +94,9 @@ def prune_runs(outputs: Path, *, all_unused: bool, yes: bool) -> str:
 
 
 def main(args: argparse.Namespace) -> None:
-    """Do what was asked for, and say it."""
+    """Do what was asked for, and say it. Raises UserError."""
+    if why := not_a_folder(args.outputs / "runs"):
+        raise UserError(f"--outputs {args.outputs}: {why}.")
     if args.command == "list":
         print(list_runs(args.outputs, args.words))
     elif args.command == "show":

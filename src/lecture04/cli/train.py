@@ -94,7 +94,17 @@ class Check(Callback):
         """Exit with the errors."""
         if rows := config.sweep.rows:
             sys.exit(f"sweeps={config.sweep.name} is a table of {len(rows)} rows: add -m to run it.")
-        messages.or_exit(lambda: resolved(config))
+        messages.or_exit(lambda: _ready(resolved(config), Path(config.hydra.run.dir)))
+
+
+def _ready(request: Request, folder: Path) -> None:
+    """Raises UserError where something is left to do for the run in a folder, and nothing can be written there."""
+    from lecture04.records.identity import evaluation_key
+    from lecture04.records.record import Record, refuse_unwritable
+
+    record = Record(folder)
+    if not record.is_complete(evaluation_key(request.run, request.evaluation)):
+        refuse_unwritable(Path(request.session.outputs), [record])
 
 
 def register() -> None:
@@ -179,12 +189,16 @@ def main(cfg: DictConfig) -> None:
         complete = record.is_complete(evaluation_key(request.run, request.evaluation))
     from lecture04.cli import progress
 
-    probe = ModeProbe(request.session.logger.name) if alone and not complete else None
+    if alone and complete:
+        progress.print_run(request, record, was_there=True)
+        return
+
+    probe = ModeProbe(request.session.logger.name) if alone else None
     try:
         if probe:
             with several_runs():
                 _train_source(request, probe, asked)
-        with progress.run_progress(request.run, show=alone and not complete) as tick:
+        with progress.run_progress(request.run, show=alone) as tick:
             from lecture04.training.run import run  # torch takes its two seconds while W&B is asked
 
             run(_told(request, probe), record, command=command, progress=tick)
@@ -194,9 +208,9 @@ def main(cfg: DictConfig) -> None:
         log = record.folder / "train.log"
         sys.exit(f"The run failed: {type(e).__name__}: {e}" + (f"\nIts traceback: {log}" if log.exists() else ""))
     if alone:
-        if not complete and (why := record.untracked()):
+        if why := record.untracked():
             print(f"W&B has not got this run: {why}. Its metrics.jsonl has everything.", file=sys.stderr)
-        progress.print_run(request, record, was_there=complete)
+        progress.print_run(request, record, was_there=False)
 
 
 def _told(request: Request, probe: ModeProbe | None) -> Request:

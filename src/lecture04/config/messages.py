@@ -19,7 +19,8 @@ def explain(error: BaseException) -> str:
         group, _, name = (error.missing_cfg_file or "").rpartition("/")
         if name in names(group):
             return f"{group}={name}: its class is registered, but conf/{group}/{name}.yaml is missing."
-        return f"{group}={name}: there is no such choice." + nearest(name, error.options)
+        shown = [option for option in error.options if not option.startswith(".")]
+        return f"{group}={name}: there is no such choice." + nearest(name, shown)
     if isinstance(error, OverrideParseException):
         return f"{error.override}: not an override; write GROUP=CHOICE or SETTING=VALUE ({_first_line(error)})."
     if several := re.match(r"(?:Ambiguous value for argument|Sweep parameters) '(.*)'", _first_line(error)):

@@ -8,7 +8,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 
 from lecture04.config.errors import nearest
-from lecture04.config.places import CONF, IS_CHECKOUT
+from lecture04.config.places import CONF, IS_CHECKOUT, yamls
 from lecture04.config.schema import PARTS, SESSION
 
 # What a run that starts from another one (init=uptrain) shares with it, beside its seed.
@@ -70,7 +70,7 @@ def groups() -> dict[str, list[str]]:
 
 def choices(group: str) -> list[str]:
     """The YAMLs of a group, those from outside among them."""
-    return sorted({path.stem for conf in CONF_FOLDERS for path in (conf / group).glob("*.yaml")})
+    return sorted({path.stem for conf in CONF_FOLDERS for path in yamls(conf / group)})
 
 
 def complaint(override: str) -> str | None:

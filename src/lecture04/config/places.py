@@ -10,3 +10,12 @@ CONF = ROOT / "conf"
 """What a run is made of: config.yaml and a folder a group."""
 SWEEPS = ROOT / "sweeps"
 """One YAML a comparison table."""
+
+
+def yamls(folder: Path, pattern: str = "*.yaml") -> list[Path]:
+    """The YAMLs of a folder, by name; hidden ones are an editor's or the system's, and no choices of ours."""
+    return sorted(path for path in folder.glob(pattern) if path.is_file() and not _is_hidden(path.relative_to(folder)))
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)

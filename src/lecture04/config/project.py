@@ -17,6 +17,7 @@ from typing import Any
 import yaml
 
 from lecture04.config.errors import UserError, nearest
+from lecture04.config.places import yamls
 
 FILE = "lecture04.yaml"
 KEYS = ("parts",)
@@ -51,7 +52,7 @@ def outside(arguments: Sequence[str], folder: Path) -> Outside:
             added += ["--config-dir", str(folder / "conf")]
         sweeps += [folder / "sweeps"] * (folder / "sweeps").is_dir()
     sweeps += [there / "sweeps" for there in conf if (there / "sweeps").is_dir()]
-    parts += [part for there in conf for path in sorted(there.rglob("*.yaml")) for part in _parts_of(path)]
+    parts += [part for there in conf for path in yamls(there, "**/*.yaml") for part in _parts_of(path)]
     return Outside(tuple(dict.fromkeys(parts)), tuple(conf), tuple(sweeps), tuple(added))
 
 

@@ -19,17 +19,25 @@ def cached(folder: Path, name: str, settings: Mapping[str, object], make: Callab
 
     The file's name carries a hash of the settings, which should say all that the arrays depend on, code included. One
     that is torn or altered is renamed with a warning, and made again; processes that want the same arrays at once wait
-    for the one that makes them.
+    for the one that makes them. Where nothing can be written, what lies there is read all the same.
     """
     key = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
     path = Path(folder) / f"{name}-{key}.npz"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(path.with_suffix(".lock")):
-        arrays = _read(path)
-        if arrays is None:
+    lock = FileLock(path.with_suffix(".lock"))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    except OSError:
+        if (arrays := _read(path)) is None:
+            raise
+        return arrays
+    try:
+        if (arrays := _read(path)) is None:
             arrays = make()
             _write(path, arrays)
-    return arrays
+        return arrays
+    finally:
+        lock.release()
 
 
 def _read(path: Path) -> Arrays | None:

@@ -13,11 +13,13 @@ A run without a summary was interrupted. Training's own outcome is written befor
 failing metric loses no training.
 """
 
+import errno
 import json
 import logging
 import math
 import os
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -27,13 +29,15 @@ from typing import Any
 import yaml
 from filelock import FileLock, Timeout
 
-from lecture04.config import Evaluation, Reuse, Run, Session
-from lecture04.files import rename_unreadable, write_whole
+from lecture04.config import Evaluation, Reuse, Run, Session, UserError
+from lecture04.files import not_a_folder, not_writable, rename_unreadable, write_whole
 from lecture04.records.config_file import written
 from lecture04.records.identity import identity, recorded, run_name
 from lecture04.records.metrics import canonical
 
 log = logging.getLogger(__name__)
+
+_KEY = re.compile("[0-9a-f]{10}")  # an evaluation's; other files may lie beside it
 
 
 UNTRACKED = "untracked.txt"
@@ -96,7 +100,10 @@ class Record:
 
     def latest_metrics(self) -> dict[str, float]:
         """As `metrics`, under the evaluation that was written last."""
-        evaluations = sorted((self.folder / "evals").glob("*.json"), key=lambda path: path.stat().st_mtime)
+        files = [
+            path for path in (self.folder / "evals").glob("*.json") if _KEY.fullmatch(path.stem) and path.is_file()
+        ]
+        evaluations = sorted(files, key=lambda path: path.stat().st_mtime)
         return self.metrics(evaluations[-1].stem if evaluations else "")
 
     def error(self, key: str) -> str | None:
@@ -113,7 +120,7 @@ class Record:
             with open(self.folder / "metrics.jsonl", "rb") as file:
                 file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))
                 lines = file.read().split(b"\n")[:-1]
-        except FileNotFoundError:
+        except OSError:
             return 0
         return json.loads(lines[-1])["step"] if lines else 0
 
@@ -121,7 +128,7 @@ class Record:
         """{step: value} of a quantity of metrics.jsonl; what is not finite, and a line that is torn, do not count."""
         path = self.folder / "metrics.jsonl"
         found: dict[float, float] = {}
-        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+        for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else []:
             try:
                 measured = json.loads(line)
             except ValueError:
@@ -129,6 +136,10 @@ class Record:
             if measured.get(name) is not None:
                 found[measured["step"]] = measured[name]
         return found
+
+    def not_writable(self) -> str:
+        """Why nothing more can be written here; empty where it can."""
+        return not_writable(self.folder) or not_writable(self.folder / "evals")
 
     def lock(self) -> FileLock:
         """One process at a time may work on a run; the lock of a killed process is free again."""
@@ -212,11 +223,25 @@ def find(run: Run, session: Session) -> Record:
     With runs.reuse=config a finished run whose code differs stands for it, where there is none of the same code.
     """
     runs, own = Path(session.outputs) / "runs", identity(run)
-    same = [Record(folder) for folder in sorted(runs.glob(f"*-{own}"))]
+    same = _folders(runs, f"*-{own}")
     if session.reuse is Reuse.config and not any(record.status().is_result for record in same):
-        other = [Record(folder) for folder in sorted(runs.glob(f"*-{own.config}-*"))]
+        other = _folders(runs, f"*-{own.config}-*")
         same = [record for record in other if record.status().is_result] or same
     return same[0] if same else Record(runs / run_name(run))
+
+
+def refuse_unwritable(outputs: Path, records: Iterable[Record]) -> None:
+    """For runs with something left to do: raises UserError where they, or the corpus, cannot be written."""
+    found = (why for record in records if (why := record.not_writable()))
+    if why := next(found, not_a_folder(outputs / "data")):
+        raise UserError(
+            f"paths.outputs={outputs}: {why}, and something is left to train or to evaluate; name another folder."
+        )
+
+
+def _folders(runs: Path, pattern: str) -> list[Record]:
+    """By name; a file and a link that leads nowhere are no runs, whatever they are called."""
+    return [Record(path) for path in sorted(runs.glob(pattern)) if path.is_dir()]
 
 
 def is_other_code(record: Record, run: Run) -> bool:
@@ -227,11 +252,17 @@ def is_other_code(record: Record, run: Run) -> bool:
 def read_json(path: Path, is_sound: Callable[[Any], bool] = lambda content: True) -> dict[str, Any] | None:
     """A JSON file's content, None where there is none.
 
-    What cannot be read, or is not what it should be, is renamed with a warning, and counts for nothing.
+    What is no JSON, or not what it should be, is renamed with a warning, and counts for nothing. So does what cannot be
+    opened, which keeps its name: another user, or a disk that is back, may be able to.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as e:
+        if e.errno == errno.ELOOP:  # a link that leads to itself, here or above: nothing is there
+            return None
+        log.warning("%s could not be read (%s); it does not count.", path, e.strerror)
         return None
     except ValueError as e:
         content, why = None, str(e)

@@ -1,6 +1,10 @@
-"""The store of runs: what is there, and what no table shows. No torch is imported."""
+"""The store of runs: what is there, and what no table shows. No torch is imported.
+
+Files and folders that are no runs and no tables may lie among them: they are never listed, read or deleted.
+"""
 
 import json
+import re
 import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -24,7 +28,9 @@ class Kept:
 
     @property
     def n_bytes(self) -> int:
-        """What it takes on the disk."""
+        """What it takes on the disk; a link takes nothing."""
+        if self.record.folder.is_symlink():
+            return 0
         return sum(path.stat().st_size for path in self.record.folder.rglob("*") if path.is_file())
 
 
@@ -34,16 +40,31 @@ def store(outputs: Path) -> list[Kept]:
     for name, runs in _tables(outputs):
         for run in runs:
             shown_by.setdefault(run, []).append(name)
-    folders = sorted(path for path in (outputs / "runs").glob("*") if path.is_dir() and not path.name.startswith("."))
-    return [Kept(Record(folder), tuple(dict.fromkeys(shown_by.get(folder.name, ())))) for folder in folders]
+    names = (record.folder.name for record in runs_in(outputs))
+    return [Kept(Record(outputs / "runs" / name), tuple(dict.fromkeys(shown_by.get(name, ())))) for name in names]
+
+
+_IDENTITY = re.compile(r".*-[0-9a-f]{10}-[0-9a-f]{6}")
+
+
+def runs_in(outputs: Path) -> list[Record]:
+    """Every run under OUTPUTS/runs, by name: a folder whose name ends in an identity, or that holds identity.json."""
+    folders = sorted(path for path in (outputs / "runs").glob("*") if not path.name.startswith(".") and path.is_dir())
+    return [Record(path) for path in folders if _IDENTITY.fullmatch(path.name) or (path / "identity.json").is_file()]
+
+
+def tables_in(sweeps: Path) -> list[Path]:
+    """The folder of every table under OUTPUTS/sweeps, by name: one that holds a sweep.json."""
+    files = (path for path in sweeps.glob("*/sweep.json") if path.is_file())
+    return sorted(path.parent for path in files if not path.parent.name.startswith("."))
 
 
 def _tables(outputs: Path) -> Iterator[tuple[str, set[str]]]:
     """(name, the folders of its runs) of every table; one that cannot be read holds nothing back."""
-    for path in sorted((outputs / "sweeps").glob("*/sweep.json")):
+    for folder in tables_in(outputs / "sweeps"):
         try:
-            rows = json.loads(path.read_text(encoding="utf-8"))["rows"].values()
-            yield path.parent.name, {run for about in rows for run in about["runs"].values()}
+            rows = json.loads((folder / "sweep.json").read_text(encoding="utf-8"))["rows"].values()
+            yield folder.name, {run for about in rows for run in about["runs"].values()}
         except (ValueError, KeyError, AttributeError, TypeError, OSError):
             continue
 
@@ -74,8 +95,13 @@ _NO_RESULT = (Status.failed, Status.missing)
 
 
 def remove(kept: Kept) -> bool:
-    """Delete a run, unless another process holds its lock. Returns whether it is gone."""
+    """Delete a run, unless another process holds its lock. Returns whether it is gone.
+
+    Of one that is linked from elsewhere the link is deleted; what it leads to stays.
+    """
     with kept.record.lock_now() as is_ours:
-        if is_ours:
+        if is_ours and kept.record.folder.is_symlink():
+            kept.record.folder.unlink()
+        elif is_ours:
             shutil.rmtree(kept.record.folder)
     return is_ours

@@ -2,42 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lecture04.report.comparison import Judged
+    from lecture04.report.manifest import Manifest
     from lecture04.report.results import Results
 
 
-def report(folder: Path, *, verbose: bool = False) -> Iterator[str]:
+def report(folder: Path, manifest: Manifest | None = None, *, verbose: bool = False) -> Iterator[str]:
     """Write a table's files and its page into its folder. Yields what a command prints: the answer, then the way on.
 
-    The answer comes before anything is written. `verbose`: every column and the whole legend, not the first screen.
+    The answer comes before anything is written; where that cannot be, it is all, and why stands on stderr. `manifest`:
+    what the table is from now on, in place of what its folder says. `verbose`: every column and the whole legend, not
+    the first screen.
     """
+    from lecture04.files import not_a_folder
     from lecture04.report import html
     from lecture04.report.comparison import judge_all
-    from lecture04.report.results import collect
+    from lecture04.report.results import collect, gather
     from lecture04.report.screen import screen
     from lecture04.report.table import build
     from lecture04.report.text import linked, terminal, wants_colour
 
-    results = collect(folder)
+    results = collect(folder) if manifest is None else gather(folder, manifest)
     judged = judge_all(results)
     colour = wants_colour()
     yield terminal(build(results, judged), colour=colour) if verbose else screen(results, judged[0], colour=colour)
-    changed = write(folder, results, judged)
     page = folder / html.PAGE
-    if changed or not page.exists():
-        html.write(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        own = {} if manifest is None else {"sweep.json": json.dumps(manifest.to_json(), indent=1) + "\n"}
+        if [*_renew(folder, own), *write(folder, results, judged)] or not page.exists():
+            html.write(folder)
+    except OSError as e:
+        why = not_a_folder(folder) or f"{e.filename}: {e.strerror}"
+        print(f"The table is shown here alone, its files could not be written ({why}).", file=sys.stderr)
+        return
     more = "" if verbose else "; table.verbose=true prints it all"
     yield "\n".join([f"page: {linked(page)}", f"all figures: table.md, contrasts.csv and runs.csv beside it{more}"])
 
 
 def write(folder: Path, results: Results, judged: Sequence[Judged]) -> list[str]:
     """Write a table's files but for its page. Returns the names of those that changed."""
-    from lecture04.files import write_whole
     from lecture04.report.contrasts import contrasts
     from lecture04.report.latex import latex
     from lecture04.report.markdown import markdown
@@ -52,6 +63,13 @@ def write(folder: Path, results: Results, judged: Sequence[Judged]) -> list[str]
         "runs.csv": results.runs.to_csv(index=False),
         "contrasts.csv": contrasts(judged).to_csv(index=False),
     }
+    return _renew(folder, files)
+
+
+def _renew(folder: Path, files: Mapping[str, str]) -> list[str]:
+    """Write those of these texts that are not in their files. Returns their names."""
+    from lecture04.files import write_whole
+
     changed = [name for name, text in files.items() if not _holds(folder / name, text)]
     for name in changed:
         write_whole(folder / name, files[name])

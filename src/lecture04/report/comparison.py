@@ -154,7 +154,7 @@ def judge_metric(
         lower_is_better=about.lower_is_better,
         alpha=alpha,
         delta=delta,
-        looks=results.manifest.looks,
+        looks=results.manifest.all_looks,
     )
     return Judged(metric, metric, scale, values, verdicts, primary=False)
 

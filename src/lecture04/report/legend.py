@@ -193,7 +193,9 @@ def _declared(results: Results, judged: Judged, sure: Verdict) -> Iterator[Note]
         low, high = (judged.amount(sign * sure.margin) for sign in (-1, 1))
         yield Note("margin", f"from {low} to {high}, declared in sweep.delta: what lies between does not matter")
     looks = results.manifest.looks
-    if looks > 1:
+    if results.manifest.earlier:
+        yield Note("looks", results.manifest.looks_said())
+    elif looks > 1:
         yield Note(
             "looks",
             f"the seeds are judged {looks} times in all (sweep.looks), each time at {_percent(sure.alpha)}, so that "

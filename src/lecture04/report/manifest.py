@@ -53,10 +53,11 @@ class Manifest:
     primary      the metric that carries the verdicts
     columns      metrics, and columns that were declared, that the table shows beside it
     delta        the declared equivalence margin, on the judged scale
-    looks        how often the seeds are judged in all
+    looks        how often the seeds are judged in all, as declared
     command      what makes the table again
     environment  the versions that its runs were made with; None where that was not kept
     parts        files and modules from outside that its runs, metrics and columns need
+    earlier      the seeds of each look before this one, where seeds were added later (report --all-seeds)
     """
 
     name: str
@@ -70,6 +71,24 @@ class Manifest:
     rows: Mapping[str, ManifestRow] = field(repr=False)
     environment: Mapping[str, str] | None = None
     parts: tuple[str, ...] = ()
+    earlier: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def all_looks(self) -> int:
+        """How often the seeds are judged in all: as declared, or more where more looks were taken."""
+        return max(self.looks, len(self.earlier) + 1)
+
+    def looks_said(self) -> str:
+        """What the looks at a table whose seeds were added to mean for the level, in words."""
+        n = len({seed for row in self.rows.values() for seed in row.runs})
+        look, first, level = len(self.earlier) + 1, self.earlier[0], f"{5 / self.all_looks:.3g} %"
+        declared = f"{len(first)} {_were(len(first))} declared ({', '.join(map(str, first))})"
+        if look <= self.looks:
+            how = f"of {self.looks} that were declared (sweep.looks), each judged at {level}"
+        else:
+            how = f"at them, and {self.looks} {_were(self.looks)} declared, so it is judged at {level}"
+            how += f" and not at {5 / self.looks:.3g} %"
+        return f"judged with {n} seeds, {declared}: this is look {look} {how}"
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any], *, file: object, name: str) -> Manifest:
@@ -92,6 +111,7 @@ class Manifest:
             rows={row: ManifestRow.from_json(about) for row, about in content["rows"].items()},
             environment=content.get("environment"),
             parts=tuple(content.get("parts", ())),
+            earlier=tuple(map(tuple, content.get("earlier", ()))),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -104,8 +124,12 @@ class Manifest:
         return content
 
 
-OPTIONAL = ("environment", "overrides", "parts", "slice")
-_EMPTY = (("environment", None), ("parts", ()))
+def _were(n: int) -> str:
+    return "was" if n == 1 else "were"
+
+
+OPTIONAL = ("earlier", "environment", "overrides", "parts", "slice")
+_EMPTY = (("earlier", ()), ("environment", None), ("parts", ()))
 
 
 def _lacking(content: Mapping[str, Any]) -> list[str]:

@@ -11,8 +11,10 @@ import pandas as pd
 from lecture04.config.messages import UserError
 from lecture04.config.registry import load
 from lecture04.config.resolve import MISMATCH_WARNING
+from lecture04.files import not_a_folder
 from lecture04.records.metrics import METRICS
 from lecture04.records.record import Record, Status, read_json
+from lecture04.records.store import tables_in
 from lecture04.report.columns import is_known
 from lecture04.report.manifest import Manifest
 
@@ -112,13 +114,20 @@ class Results:
 
 def collect(folder: Path) -> Results:
     """The results of the table that lies in a folder. Raises UserError where none does, or an incomplete one."""
+    return gather(folder, read_manifest(folder))
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of the table that lies in a folder. Raises UserError as `collect`."""
+    if why := not_a_folder(folder):
+        raise UserError(f"{folder}: {why}.")
     content = read_json(folder / "sweep.json")
     if content is None:
-        there = sorted(path.parent.name for path in folder.parent.glob("*/sweep.json"))
+        there = [table.name for table in tables_in(folder.parent)]
         raise UserError(f"{folder}: no table lies there. Choices: {', '.join(there) or 'none yet'}.")
     manifest = Manifest.from_json(content, file=folder / "sweep.json", name=folder.name)
     _know(manifest)
-    return gather(folder, manifest)
+    return manifest
 
 
 def _know(manifest: Manifest) -> None:

@@ -89,6 +89,8 @@ def _odd(results: Results, judged: Judged) -> Iterator[str]:
         yield f"{MISMATCHED} another number of parameters: {_names(results, off)}"
     if failed := [row for row in results.rows if results.failed_seeds(row)]:
         yield f"failed seeds (see train.log): {_names(results, failed)}"
+    if results.manifest.earlier:
+        yield results.manifest.looks_said()
     if other := [row for row in results.rows if results.manifest.rows[row].other_code]:
         yield f"runs of other code: {_names(results, other)}"
 

@@ -85,12 +85,11 @@ def log_table(folder: Path, *, project: str, mode: str) -> None:
 
     results = collect(folder)
     judged = judge_all(results)
-    drawn.write(folder, ("png",))
+    figures = drawn.write(folder, ("png",))
     html.write(folder)
     content: dict[str, Any] = {
         "contrasts": wandb.Table(dataframe=contrasts(judged).astype(object), allow_mixed_types=True)
     }
-    figures = sorted((folder / "figures").glob("*.png"))
     content |= {f"figures/{path.stem}": wandb.Image(str(path), caption=path.stem) for path in figures}
     if (page := folder / "report.html").exists():
         content["report"] = wandb.Html(page.read_text(encoding="utf-8"), inject=False)

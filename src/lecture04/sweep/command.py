@@ -1,18 +1,19 @@
 """`python train.py -m`: from the command line's overrides to the table."""
 
-import json
 import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from hydra.core.override_parser.types import Override
 
 from lecture04.config import Request, Table
+from lecture04.config.messages import UserError
 from lecture04.config.overrides import command_line
-from lecture04.files import write_whole
-from lecture04.records.record import read_json
+from lecture04.files import not_writable
+from lecture04.records.record import read_json, refuse_unwritable
 from lecture04.records.tracker import ModeProbe, several_runs
 from lecture04.sweep import rows as rowing
 from lecture04.sweep.launch import Launcher, launch, missing
@@ -53,6 +54,9 @@ def execute(plan: Plan, launcher: Launcher, arguments: Sequence[str], *, verbose
 
 def _execute(plan: Plan, launcher: Launcher, command: str, named: Sequence[str], *, verbose: bool) -> int:
     todo = [job for wave in plan.waves for job in missing(wave)]
+    if todo:
+        _refuse_unwritable(plan, todo)
+    _say_what_is_replaced(plan)
     to_train = sum(not run.record.status().is_result for run in plan.runs)
     to_evaluate = sum(job.record.status().is_result for job in todo)
     probe = ModeProbe(plan.session.logger.name if todo else "none")
@@ -104,18 +108,42 @@ def _tell(line: str) -> None:
 def _report(plan: Plan, command: str, *, is_new: bool, verbose: bool) -> None:
     """Write and print the table, where any run has ended; until then an earlier table stays as it is.
 
-    With it stands what its runs were made with, as long as none is added.
+    With it stands what its runs were made with, as long as none is added, and the looks that were taken at these runs.
     """
     if any(job.is_complete for job in plan.jobs):
         from lecture04.report import report
         from lecture04.report.environment import environment
 
-        before = {} if is_new else read_json(plan.folder / "sweep.json") or {}
-        manifest = replace(plan.manifest(command), environment=before.get("environment") or environment())
-        plan.folder.mkdir(parents=True, exist_ok=True)
-        write_whole(plan.folder / "sweep.json", json.dumps(manifest.to_json(), indent=1) + "\n")
-        for text in report(plan.folder, verbose=verbose):
+        before, manifest = read_json(plan.folder / "sweep.json") or {}, plan.manifest(command)
+        made_with = None if is_new else before.get("environment")
+        earlier = before.get("earlier", ()) if _runs(before) == _runs(manifest.to_json()) else ()
+        manifest = replace(manifest, environment=made_with or environment(), earlier=tuple(map(tuple, earlier)))
+        for text in report(plan.folder, manifest, verbose=verbose):
             print(text, end="\n\n", flush=True)
+
+
+def _runs(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """{row: its runs} of a manifest as it stands in its file."""
+    rows = manifest.get("rows")
+    return {name: row.get("runs") for name, row in rows.items()} if isinstance(rows, dict) else {}
+
+
+def _refuse_unwritable(plan: Plan, todo: Sequence[Job]) -> None:
+    """Raises UserError where something is left to do and its folders, or the table's, take no files."""
+    refuse_unwritable(plan.outputs, (job.record for job in runs_of(todo)))
+    if why := not_writable(plan.folder):
+        raise UserError(f"paths.outputs={plan.outputs}: {why}, so the table could not be kept; name another folder.")
+
+
+def _say_what_is_replaced(plan: Plan) -> None:
+    """A table of the same name that shares no row with this one is written over: said, as its runs stay."""
+    before = read_json(plan.folder / "sweep.json") or {}
+    rows = before.get("rows")
+    if isinstance(rows, dict) and not {row.name for row in plan.rows} & set(rows):
+        print(
+            f"{plan.folder} holds another table, of {', '.join(rows)}: this one takes its place; its runs stay.",
+            file=sys.stderr,
+        )
 
 
 def repeat(job: Job) -> str:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 from lecture04.config import sizes
 from lecture04.config.resolve import MISMATCH_WARNING
-from lecture04.records.record import Record, is_other_code
+from lecture04.records.record import is_other_code
+from lecture04.records.store import runs_in
 from lecture04.report.model import Table
 from lecture04.report.text import terminal, wants_colour
 from lecture04.sweep.forecast import forecast
@@ -14,8 +15,8 @@ from lecture04.sweep.plan import Plan, work
 def seconds_per_work(outputs: Path) -> float | None:
     """Wall time per unit of `work` of the runs that are there, whoever asked for them; None where there are none."""
     seconds = done = 0.0
-    for folder in (outputs / "runs").glob("*"):
-        m = Record(folder).summary().get("metrics", {})
+    for record in runs_in(outputs):
+        m = record.summary().get("metrics", {})
         if m.get("wall_seconds"):
             seconds, done = seconds + m["wall_seconds"], done + m["documents"] * m["flops_per_token"]
     return seconds / done if done else None

@@ -14,6 +14,7 @@ from lecture04.config.places import SWEEPS
 from lecture04.records.config_file import read_run
 from lecture04.records.identity import identity
 from lecture04.records.record import Record, read_json
+from lecture04.records.store import runs_in, tables_in
 from lecture04.report.manifest import Manifest
 
 
@@ -46,7 +47,7 @@ def manifest(outputs: str, name: str) -> Manifest:
         return Manifest.from_json(found, file=file, name=name)
     files = {path.stem for path in SWEEPS.glob("*.yaml")}
     if name not in files:
-        there = {path.parent.name for path in tables.glob("*/sweep.json")}
+        there = {table.name for table in tables_in(tables)}
         raise UserError(f"probe.sweep={name}: there is no such table." + nearest(name, sorted(files | there)))
     raise UserError(f"probe.sweep={name}: no such table lies in {outputs}; make it: {sweep_command(outputs, name)}")
 
@@ -94,5 +95,5 @@ def of_config(run: Run, outputs: str) -> list[Finished]:
 
 def _finished(runs: Path) -> Iterator[Record]:
     """The finished runs of a folder, in the order in which they were written."""
-    records = [Record(path.parent) for path in sorted(runs.glob("*/summary.json"), key=lambda p: p.stat().st_mtime)]
-    return (record for record in records if record.status().ended_well)
+    records = [record for record in runs_in(runs.parent) if record.status().ended_well]
+    return iter(sorted(records, key=lambda record: (record.folder / "summary.json").stat().st_mtime))

@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import Any
 
 FORMATS = ("png", "svg", "pdf")
+NAMES = ("forest", "forest-step", "forest-total", "strip", "curves", "waterfall", "positions")
+"""What the files of figures may be called; other files in their folder are somebody else's."""
 SETTINGS: dict[Any, Any] = {
     # Letters as outlines, or embedded whole: a paper's printer has none of our fonts.
     "svg.fonttype": "path",
@@ -30,8 +32,8 @@ def write(folder: Path, formats: tuple[str, ...] = FORMATS) -> list[Path]:
     written = []
     with matplotlib.rc_context(SETTINGS):
         made = figures(results)
-        for old in (file for kind in FORMATS for file in there.glob(f"*.{kind}") if file.stem not in made):
-            old.unlink()
+        for old in (there / f"{name}.{kind}" for kind in FORMATS for name in NAMES if name not in made):
+            old.unlink(missing_ok=True)
         for name, figure in made.items():
             for kind in formats:
                 path = there / f"{name}.{kind}"

@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from lecture04.config.messages import UserError
+from lecture04.records.store import tables_in
 from lecture04.report.comparison import judge_primary
 from lecture04.report.html.page import newest, render, source
 from lecture04.report.html.views import count_verdicts
@@ -33,7 +34,7 @@ class Entry:
 def entries(sweeps: Path) -> list[Entry]:
     """Every table, the newest first; one that cannot be read is said and left out."""
     found = []
-    for folder in sorted(path.parent for path in sweeps.glob("*/sweep.json")):
+    for folder in tables_in(sweeps):
         try:
             results = collect(folder)
         except UserError as e:
