@@ -40,7 +40,8 @@ class AblationSweeper(Sweeper):
         from lecture04.config import overrides
         from lecture04.sweep import command
 
-        asked = OverridesParser.create(config_loader=self.loader).parse_overrides(arguments)
+        # Hydra composed what is for all rows; what is for each of them it has not seen yet.
+        asked = OverridesParser.create(config_loader=self.loader).parse_overrides(overrides.ASKED or arguments)
         table = settings_of(self.ours).sweep
         plan = command.plan(
             table,

@@ -193,7 +193,8 @@ def find(run: Run, session: Session) -> Record:
 
 def is_other_code(record: Record, run: Run) -> bool:
     """Whether a record stands for a run although its code differs (runs.reuse=config)."""
-    return not record.folder.name.endswith(str(identity(run)))
+    own = identity(run)
+    return not record.folder.name.endswith(str(own)) and record.summary().get("code") != own.code
 
 
 def read_json(path: Path, is_sound: Callable[[Any], bool] = lambda content: True) -> dict[str, Any] | None:

@@ -10,6 +10,7 @@ from hydra.core.override_parser.types import Override
 
 from lecture04.config import Request, Table
 from lecture04.config.overrides import command_line
+from lecture04.config.project import config_dir
 from lecture04.files import write_whole
 from lecture04.records.record import read_json
 from lecture04.records.tracker import ModeProbe
@@ -17,6 +18,7 @@ from lecture04.sweep import rows as rowing
 from lecture04.sweep.launch import Launcher, launch, missing
 from lecture04.sweep.live import live
 from lecture04.sweep.plan import Job, Plan, make_plan
+from lecture04.terminal import say
 
 
 def plan(
@@ -66,8 +68,9 @@ def execute(plan: Plan, launcher: Launcher, arguments: Sequence[str]) -> int:
         send(plan.folder, plan.session.logger, mode=probe.mode())
     failed = [job for job in plan.jobs if job.error]
     for job in failed:
-        print(f"FAILED {job.row!r} seed {job.seed}: {job.error}")
-        print(f"  again: {repeat(job)}\n  log:   {job.record.folder}/train.log")
+        say(f"FAILED {job.row!r} seed {job.seed}: {job.error}\n  again: {repeat(job, arguments)}")
+        if (log := job.record.folder / "train.log").exists():  # hydra/job_logging may have put it elsewhere
+            say(f"  log:   {log}")
     return len(failed)
 
 
@@ -84,9 +87,9 @@ def _report(plan: Plan, command: str, *, is_new: bool) -> None:
         manifest = replace(plan.manifest(command), environment=before.get("environment") or environment())
         plan.folder.mkdir(parents=True, exist_ok=True)
         write_whole(plan.folder / "sweep.json", json.dumps(manifest.to_json(), indent=1) + "\n")
-        print(write(plan.folder))
+        say(write(plan.folder))
 
 
-def repeat(job: Job) -> str:
-    """The command that repeats one run."""
-    return command_line("train.py", job.overrides)
+def repeat(job: Job, arguments: Sequence[str] = ()) -> str:
+    """The command that repeats one run of a sweep; `arguments` are what was typed for the sweep."""
+    return command_line("train.py", [*config_dir(arguments), *job.overrides])
