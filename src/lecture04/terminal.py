@@ -13,6 +13,8 @@ READER_GONE = 141
 NARROWEST = 30
 COMMANDS = ("  lecture04 ", "  python ", "  eval ")
 """How a line begins that is a command to be typed."""
+LAST_COMMAND = r"(?:python \S+\.py|lecture04 [a-z-]+)(?: \S+)*$"
+"""A command at the end of a sentence."""
 GLUE = "\x1f"
 """Stands for a blank at which a line must not be broken."""
 
@@ -30,8 +32,8 @@ def width_of(stream: TextIO) -> int | None:
 def wrapped(text: str, width: int | None) -> str:
     """A text in lines of at most `width` columns, each paragraph by itself; never broken inside a word.
 
-    Nor inside a `command` in backticks, nor inside a path or a setting that a sentence begins with. Where a line has
-    two columns (`  name   what it is`) the second one stays a column.
+    Nor inside a command (in backticks, or at the end), nor inside a path or a setting that a sentence begins with.
+    Where a line has two columns (`  name   what it is`) the second one stays a column.
     """
     if width is None:
         return text
@@ -44,7 +46,7 @@ def _wrapped_line(line: str, width: int) -> str:
     entry = re.match(r" *\S.*?\S {2,}(?=\S)", line) if line.startswith(" ") else None
     hanging = len(entry[0]) if entry and len(entry[0]) <= width // 2 else len(line) - len(line.lstrip()) + 2
     head = entry[0] if entry and len(entry[0]) <= width // 2 else line[: len(line) - len(line.lstrip())]
-    text = re.sub(r"`[^`]*`", lambda said: said[0].replace(" ", GLUE), line[len(head) :])
+    text = re.sub(rf"`[^`]*`|{LAST_COMMAND}", lambda said: said[0].replace(" ", GLUE), line[len(head) :])
     subject, colon, rest = text.partition(": ")
     if colon and re.search(r"[/=]", subject):
         text = f"{subject.replace(' ', GLUE)}{colon}{rest}"

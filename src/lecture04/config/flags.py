@@ -42,6 +42,8 @@ def complaint(arguments: Sequence[str], groups: Sequence[str]) -> str | None:
 
 def _meant(name: str, value: str, groups: Sequence[str]) -> str:
     name = name.replace("-", "_")
+    if name == "resume":
+        return "there is no such option; the same command goes on with what is missing."
     found = [n for n in (*groups, *settings()) if n.lower() == name.lower()] or [
         n for n in settings() if n.rpartition(".")[2].lower() == name.lower()
     ]

@@ -1,10 +1,11 @@
 """Every setting that there is, by its whole name: those of parts that are not chosen too. Without torch."""
 
 from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Any
 
 from lecture04.config.fields import hints, schema_of
-from lecture04.config.registry import names, options_of
+from lecture04.config.registry import entries, names, options_of
 from lecture04.config.schema import PARTS, SESSION, Settings
 
 INTERNAL = ("origin", "sweep.name", "sweep.rows", "sweep.slices", "sweep.common", "init.start", "init.digest")
@@ -15,6 +16,11 @@ OF_NO_RESULT = ("trainer.log_every",)
 
 def settings() -> dict[str, Any]:
     """{whole name: type} of every setting; a part's choice (`ffn`) is none of them."""
+    return _settings(tuple(entries()))
+
+
+@cache
+def _settings(known: tuple[tuple[str, str], ...]) -> dict[str, Any]:
     found = dict(_leaves(Settings, ""))
     for family, base in PARTS.items():
         for name in names(family):

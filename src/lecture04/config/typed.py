@@ -50,7 +50,7 @@ def understood(line: str, *, multirun: bool = False) -> str:
     if key == "parts" and value.startswith("[") and read(line) is None:
         return f"parts=[{','.join(map(quoted, typed_parts(line)))}]"
     if is_text(key) or key in PATHS:
-        if _is_in_quotes(line):
+        if _is_in_quotes(line) or _is_function(line):
             return line
         pieces = value.split(",") if multirun and not is_session(key) and key.partition(".")[0] != "sweep" else [value]
         return f"{key}={','.join(_text(key, piece) for piece in pieces)}"
@@ -75,9 +75,13 @@ def _is_in_quotes(line: str) -> bool:
     return isinstance(override._value, QuotedString)
 
 
+def _is_function(line: str) -> bool:
+    """Whether the value is one of Hydra's functions, as choice(a,b) is; other brackets are a path's."""
+    return re.fullmatch(r"[^=]+=\w+\(.*\)", line) is not None and read(line) is not None
+
+
 def _text(key: str, value: str) -> str:
-    is_function = re.fullmatch(r"\w+\(.*\)", value) and read(f"{key}={value}") is not None
-    if "${" in value or value.lower() == "null" or is_function:
+    if "${" in value or value.lower() == "null":
         return value
     if key in PATHS and value.startswith("~"):
         value = os.path.expanduser(value)
