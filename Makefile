@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.installed
 SEEDS  ?=
-seeds   = $(if $(SEEDS),seed=$(SEEDS))
+seeds   = $(if $(SEEDS),'seed=$(SEEDS)')
 
 ABLATIONS = $(patsubst sweeps/%.yaml,%-ablation,$(wildcard sweeps/*.yaml))
 

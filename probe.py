@@ -2,6 +2,7 @@
 
 import sys
 
+# For TAB in fish, which looks for "@hydra.main" here.
 if __name__ == "__main__":
     try:
         from lecture04.cli.main import main

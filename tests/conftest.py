@@ -26,6 +26,9 @@ from lecture04.config.resolve import resolve
 
 # Read when torch is imported: small models are fastest on one thread, and tests run side by side.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# pytest imports readline, which tells every child that its terminal has 80 columns, behind os.environ's back.
+os.environ.pop("COLUMNS", None)
+os.unsetenv("COLUMNS")
 
 PAD, BOS, EOS = 0, 1, 2
 PEOPLE, PRONOUNS, CYCLE, OBJECTS = (3, 4, 5), (6, 7, 8), (9, 10, 11), (12, 13, 14)

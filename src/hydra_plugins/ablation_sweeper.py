@@ -40,8 +40,9 @@ class AblationSweeper(Sweeper):
         from lecture04.config import overrides
         from lecture04.sweep import command
 
-        asked = OverridesParser.create(config_loader=self.loader).parse_overrides(arguments)
         settings = settings_of(self.ours)
+        # Hydra composed what is for all rows; what is for each of them it has not seen yet.
+        asked = OverridesParser.create(config_loader=self.loader).parse_overrides(overrides.ASKED or arguments)
         plan = command.plan(
             settings.sweep,
             asked,

@@ -68,7 +68,7 @@ def test_a_script_is_another_name_for_a_command(forked, script):
 
 def test_commands_to_type_next_are_those_that_were_typed(monkeypatch):
     words = ["-m", "ffn=relu,swiglu", "init.source=['attention=mha']"]
-    typed = """-m ffn=relu,swiglu 'init.source=['"'"'attention=mha'"'"']'"""
+    typed = """-m ffn=relu,swiglu "init.source=['attention=mha']\""""
     monkeypatch.setattr(sys, "argv", ["train.py", "ffn=relu"])
     assert command_line("train.py", words) == f"python train.py {typed}"
     assert command_line("train.py", []) == "python train.py"

@@ -9,8 +9,9 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from omegaconf import OmegaConf
 
+from lecture04.config.typed import plain
 from lecture04.huggingface import ARCHITECTURES, files
-from lecture04.huggingface.overrides import overrides, quoted, uptraining
+from lecture04.huggingface.overrides import overrides, uptraining
 
 OTHERS = {
     "scaled": ("llama", "posenc.scaling.name=yarn", "posenc.scaling.factor=4", "posenc.scaling.n_original=8"),
@@ -74,7 +75,7 @@ def test_what_cannot_be_uptrained_is_said(written):
 
 @pytest.mark.parametrize("text", ["hf", "out/hf-2_b", "./hf", "../hf", "/tmp/x.y"])
 def test_usual_paths_need_no_quotes(text):
-    assert quoted(text) == text
+    assert plain(text) == text
 
 
 @given(
@@ -83,7 +84,7 @@ def test_usual_paths_need_no_quotes(text):
 )
 @hypothesis_settings(deadline=None, max_examples=40)
 def test_a_quoted_text_is_read_back_by_hydra_and_omegaconf(text):
-    override = OverridesParser.create().parse_override(f"init.folder={quoted(text)}")
+    override = OverridesParser.create().parse_override(f"init.folder={plain(text)}")
     assert not override.is_sweep_override()
     cfg = OmegaConf.create({"init": {"folder": ""}})
     OmegaConf.update(cfg, "init.folder", override.value())

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from lecture04 import stats
 from lecture04.config import Design, Table
 from lecture04.config.errors import UserError
+from lecture04.config.typed import quoted
 from lecture04.records.record import Status
 from lecture04.report import columns
 from lecture04.report.manifest import Manifest
 from lecture04.sweep import forecast, plan, show_plan
-from lecture04.sweep.launch import TRIES, hydra_quoted, launch, missing
+from lecture04.sweep.launch import TRIES, launch, missing
 
 
 def star(rows, **settings):
@@ -375,5 +376,5 @@ def test_rows_that_test_one_run_in_two_ways_launch_it_once_at_a_time(plan_of):
     | st.text("'\\\"{}=,$[]() ab", max_size=12)
 )
 def test_any_row_name_survives_hydras_grammar(text):
-    (override,) = OverridesParser.create().parse_overrides([f"origin.row={hydra_quoted(text)}"])
+    (override,) = OverridesParser.create().parse_overrides([f"origin.row={quoted(text)}"])
     assert str(override.value()) == text.replace("${", "$ {")

@@ -3,13 +3,15 @@
 import sys
 from collections.abc import Sequence
 
-from lecture04.config import Request, UserError, messages
+from lecture04.config import Request, UserError, flags, messages
 from lecture04.config.schema import ARCHITECTURE
+from lecture04.terminal import width_of, wrapped
 
 USAGE = """\
 Tries what every part must hold to on one of yours, in a small model.
 
-  lecture04 check-part FAMILY=NAME [SETTING=VALUE ...] [parts=[FILE]] [--config-dir DIR]
+  lecture04 check-part FAMILY=NAME [SETTING=VALUE ...]
+                       [parts=[FILE]] [--config-dir DIR]
 
 FAMILY is one of {families}; the other overrides are those of `lecture04 train`.
 """
@@ -43,8 +45,9 @@ def entry() -> None:
 def run(arguments: Sequence[str]) -> None:
     """Check what is asked for; exits with 1 where a check fails."""
     if {"-h", "--help"} & set(arguments) or not arguments:
-        print(USAGE.format(families=", ".join(ARCHITECTURE)), end="")
+        print(wrapped(USAGE.format(families=", ".join(ARCHITECTURE)), width_of(sys.stdout)), end="")
         return
+    flags.refuse(arguments, ("--config-dir", "--help"))
     chosen = [line for line in arguments if line.partition("=")[0] in ARCHITECTURE]
     if not chosen:
         raise UserError(f"No part is named; write FAMILY=NAME, with one of {', '.join(ARCHITECTURE)}.")

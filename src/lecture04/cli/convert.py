@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lecture04.cli.parser import Parser, folder
 from lecture04.config import messages
 from lecture04.config.schema import Architecture
 
@@ -11,20 +12,20 @@ if TYPE_CHECKING:
     from lecture04.nn.model import LanguageModel
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """The command line."""
-    p = argparse.ArgumentParser(prog="lecture04 convert", description=__doc__)
+    p = Parser("lecture04 convert", description=__doc__)
     commands = p.add_subparsers(dest="command", required=True, metavar="{write,read}")
     write_ = commands.add_parser("write", help="write a finished run's model into a Hugging Face folder")
-    write_.add_argument("run", type=Path, metavar="RUN_FOLDER", help="a folder of outputs/runs/")
+    write_.add_argument("run", type=folder, metavar="RUN_FOLDER", help="a folder of outputs/runs/")
     write_.add_argument(
-        "folder", type=Path, metavar="HF_FOLDER", help="a new folder, or one that was written so before"
+        "folder", type=folder, metavar="HF_FOLDER", help="a new folder, or one that was written so before"
     )
     write_.add_argument("--architecture", metavar="NAME", help="llama, gpt2, ...; the first that has all parts")
     read_ = commands.add_parser(
         "read", help="say which parts a Hugging Face folder's model has, and how to go on from it"
     )
-    read_.add_argument("folder", type=Path, metavar="HF_FOLDER")
+    read_.add_argument("folder", type=folder, metavar="HF_FOLDER")
     return p
 
 

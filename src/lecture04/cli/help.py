@@ -1,27 +1,32 @@
 """What can be chosen, a line each: `python train.py --help`, and `lecture04 parts` for the parts alone."""
 
-import argparse
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
 import yaml
 
+from lecture04.cli.parser import Parser
 from lecture04.config import messages
 from lecture04.config.overrides import program
 from lecture04.config.places import CONF, SWEEPS, yamls
 from lecture04.config.project import Outside, outside
 from lecture04.config.registry import entries, list_parts
 from lecture04.config.schema import PARTS
+from lecture04.terminal import width_of, wrapped
 
 USAGE = """\
-Lecture04 trains small Transformers with one part swapped at a time, and says which differences are larger than what two
-seeds of the same model differ by.
+Lecture04 trains small Transformers with one part swapped at a time, and says which differences are larger than what \
+two seeds of the same model differ by.
 
-  python train.py [GROUP=CHOICE ...] [SETTING=VALUE ...]              one run
-  python train.py -m GROUP=CHOICE,CHOICE seed=0,1,2                   a table: rows are the swept choices
-  python train.py -m sweeps=NAME [seed=0,1,2,3,4] [sweep.plan=true]   a table from sweeps/NAME.yaml, or its plan
-  python train.py --cfg job [GROUP=CHOICE ...]                        every setting of a run, and its value
+  python train.py [GROUP=CHOICE ...] [SETTING=VALUE ...]
+      one run
+  python train.py -m GROUP=CHOICE,CHOICE seed=0,1,2
+      a table: rows are the swept choices
+  python train.py -m sweeps=NAME [seed=0,1,2,3,4] [sweep.plan=true]
+      a table from sweeps/NAME.yaml, or its plan
+  python train.py --cfg job [GROUP=CHOICE ...]
+      every setting of a run, and its value
 """
 
 
@@ -48,17 +53,21 @@ def presets(more: Iterable[Path] = ()) -> str:
     )
 
 
+def _show(text: str) -> None:
+    print(wrapped(text, width_of(sys.stdout)))
+
+
 def train_help() -> None:
     """`lecture04 train --help`: what can be chosen, by the sources alone."""
-    messages.run(lambda: print(help_text(outside(sys.argv[1:], Path.cwd()))))
+    messages.run(lambda: _show(help_text(outside(sys.argv[1:], Path.cwd()))))
 
 
 def help_text(brought: Outside = Outside()) -> str:  # noqa: B008 (frozen)
     """What `lecture04 train --help` prints; with `python train.py` in it where that was typed."""
     list_parts(brought.parts)
-    tab = 'TAB completes groups and choices after:  eval "$(python train.py -sc install=bash)"'
+    tab = 'TAB completes groups and choices after\n  eval "$(python train.py -sc install=bash)"'
     text = "\n".join(
-        [USAGE, parts(), presets(brought.sweeps), tab, "Hydra's own options:  python train.py --hydra-help"]
+        [USAGE, parts(), presets(brought.sweeps), tab, "Hydra's own options\n  python train.py --hydra-help"]
     )
     return text.replace("python train.py", program("train.py"))
 
@@ -86,6 +95,6 @@ def _title(path: Path) -> str:
 
 def entry() -> None:
     """`lecture04 parts`."""
-    argparse.ArgumentParser(prog="lecture04 parts", description=parts.__doc__).parse_args()
+    Parser("lecture04 parts", description=parts.__doc__).parse_args()
     messages.run(lambda: list_parts(outside([], Path.cwd()).parts))
-    print(parts())
+    _show(parts())

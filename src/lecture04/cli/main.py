@@ -3,8 +3,10 @@
 import os
 import sys
 from importlib import import_module
+from typing import NoReturn
 
 from lecture04 import screen
+from lecture04.terminal import readers_may_go, width_of, wrapped
 
 COMMANDS = {
     "train": ("lecture04.cli.train:entry", "train one model, or with -m a table of them"),
@@ -29,7 +31,7 @@ def help_text() -> str:
     width = max(map(len, COMMANDS))
     return "\n".join(
         [
-            "Lecture04 trains small Transformers with one part swapped at a time, and says which differences are",
+            "Lecture04 trains small Transformers with one part swapped at a time, and says which differences are "
             "larger than what two seeds of the same model differ by.",
             "",
             "  lecture04 COMMAND ...        lecture04 COMMAND --help says more",
@@ -45,21 +47,24 @@ def main(words: list[str] | None = None) -> None:
     if words is None:
         words = sys.argv[1:]
         sys.argv[0] = "lecture04"  # by this `config.overrides.program` knows what the user typed
+    with readers_may_go():
+        run(words)
+
+
+def run(words: list[str]) -> None:
+    """Run the subcommand that these words name."""
     if words[:1] in (["-sc"], ["--shell_completion"]):
         words = _completion(words)
     if not words or words[0] in ("-h", "--help"):
-        print(help_text())
+        print(wrapped(help_text(), width_of(sys.stdout)))
         return
     name, *rest = words
     if name not in COMMANDS:
-        import difflib
+        from lecture04.config.errors import nearest
 
-        hit = difflib.get_close_matches(name, COMMANDS, n=1)
-        sys.exit(
-            f"{name}: there is no such command."
-            + (f" Did you mean {hit[0]}?" if hit else "")
-            + f" Choices: {', '.join(COMMANDS)}."
-        )
+        sys.exit(wrapped(f"{name}: there is no such command." + nearest(name, COMMANDS), width_of(sys.stderr)))
+    if name not in ("train", "probe") and {"-sc", "--shell-completion"} & set(rest):
+        sys.exit('-sc: TAB is set up for all commands at once; write `eval "$(lecture04 -sc install=bash)"`.')
     place = COMMANDS[name][0]
     if name == "train" and {"-h", "--help"} & set(rest):  # Hydra's own would list its groups, in seconds
         place = "lecture04.cli.help:train_help"
@@ -78,8 +83,19 @@ def _completion(words: list[str]) -> list[str]:
     name, space, line = line.lstrip().partition(" ")
     if space or words[1:2] != ["query=bash"]:
         os.environ["COMP_LINE"] = f"{command} {line}"
+        if name in COMMANDS and name not in ("train", "probe", "check-part"):
+            _print_completion_of(name, line)
         return [name if name in ("train", "probe") else "train", *words]
     print(" ".join(choice for choice in COMMANDS if choice.startswith(name)))
+    sys.exit()
+
+
+def _print_completion_of(name: str, line: str) -> NoReturn:
+    """What may follow a subcommand that is no application of Hydra's; ends the program."""
+    from lecture04.cli.complete import of_parser
+
+    module = import_module(COMMANDS[name][0].partition(":")[0])
+    print(" ".join(of_parser(module.parser(), line)) if hasattr(module, "parser") else "")
     sys.exit()
 
 

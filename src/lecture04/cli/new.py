@@ -1,10 +1,11 @@
 """`lecture04 new DIR`: a small project with a part of your own, its YAML, a comparison and a Makefile."""
 
-import argparse
 import shlex
 import shutil
 from pathlib import Path
 
+from lecture04.cli.parser import Parser
+from lecture04.cli.parser import folder as named
 from lecture04.config import messages
 from lecture04.config.errors import UserError
 from lecture04.files import not_writable
@@ -34,7 +35,7 @@ def new(folder: Path) -> str:
 
 def entry() -> None:
     """The command line."""
-    p = argparse.ArgumentParser(prog="lecture04 new", description="Starts a project with a part of your own.")
-    p.add_argument("folder", type=Path, metavar="DIR", help="a new or an empty folder")
+    p = Parser("lecture04 new", description="Starts a project with a part of your own.")
+    p.add_argument("folder", type=named, metavar="DIR", help="a new or an empty folder")
     folder = p.parse_args().folder
     messages.run(lambda: print(new(folder)))

@@ -6,18 +6,18 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from lecture04.cli.parser import Parser, folder
 from lecture04.config import messages
 from lecture04.config.errors import UserError
-from lecture04.config.overrides import program
+from lecture04.config.overrides import command_line
+from lecture04.config.typed import understood
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """The command line."""
     from lecture04.config import WandB
 
-    p = argparse.ArgumentParser(
-        prog="lecture04 report", description="Builds tables again from their records, and prints them."
-    )
+    p = Parser("lecture04 report", description="Builds tables again from their records, and prints them.")
     p.add_argument("names", nargs="*", metavar="NAME", help="folders in OUTPUTS/sweeps; all where none is named")
     p.add_argument("--verbose", action="store_true", help="print every column and the whole legend")
     p.add_argument(
@@ -28,7 +28,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--html", action="store_true", help="write each table's page and their index instead")
     p.add_argument("--figures", action="store_true", help="write each table's figures as PNG, SVG and PDF instead")
     p.add_argument("--wandb", action="store_true", help="send each table to Weights & Biases instead")
-    p.add_argument("--outputs", type=Path, default=Path("outputs"), metavar="OUTPUTS", help="(default: outputs)")
+    p.add_argument("--outputs", type=folder, default=Path("outputs"), metavar="OUTPUTS", help="(default: outputs)")
     p.add_argument("--project", default=WandB.project, help="with --wandb (default: %(default)s)")
     mode = os.environ.get("WANDB_MODE", "online")
     p.add_argument("--mode", default=mode, help="with --wandb: online or offline (default: %(default)s)")
@@ -89,7 +89,9 @@ def over_tables(
         raise UserError(f"{sweeps}: {why}.")
     names = names or [table.name for table in tables_in(sweeps)]
     if not names:
-        raise UserError(f"{sweeps}: no table lies there yet; {program('train.py')} -m sweeps=recipe makes one.")
+        elsewhere = [] if sweeps.parent == Path("outputs") else [understood(f"paths.outputs={sweeps.parent}")]
+        command = command_line("train.py", ["-m", "sweeps=recipe", *elsewhere])
+        raise UserError(f"{sweeps}: no table lies there yet; `{command}` makes one.")
     wrong: list[str] = []
     for name in names:
         try:

@@ -4,6 +4,7 @@ import argparse
 from datetime import datetime
 from pathlib import Path
 
+from lecture04.cli.parser import Parser, folder
 from lecture04.config import messages
 from lecture04.config.errors import UserError
 from lecture04.files import not_a_folder
@@ -13,24 +14,24 @@ from lecture04.records.metrics import METRICS
 from lecture04.records.record import Status
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """The command line."""
-    p = argparse.ArgumentParser(prog="lecture04 runs", description=__doc__)
-    where = argparse.ArgumentParser(add_help=False)
-    where.add_argument("--outputs", type=Path, default=Path("outputs"), help="where results lie (default: outputs)")
+    p = Parser("lecture04 runs", description=__doc__)
     commands = p.add_subparsers(dest="command", required=True, metavar="{list,show,explain,prune}")
-    list_ = commands.add_parser(
-        "list", parents=[where], help="every run: its status, its test NLL, the tables that show it"
-    )
+    list_ = commands.add_parser("list", help="every run: its status, its test NLL, the tables that show it")
     list_.add_argument("words", nargs="*", help="only runs with all of these in their names")
-    show = commands.add_parser("show", parents=[where], help="what one run is and what it reached")
+    show = commands.add_parser("show", help="what one run is and what it reached")
     show.add_argument("run", help="its folder, its name, or a part of its name")
-    why = commands.add_parser("explain", parents=[where], help="why two runs are not the same one")
+    why = commands.add_parser("explain", help="why two runs are not the same one")
     for name in ("a", "b"):
         why.add_argument(name, metavar=name.upper(), help="a run's folder, its name, or a part of its name")
-    prune = commands.add_parser("prune", parents=[where], help="delete runs without a result that no table shows")
+    prune = commands.add_parser("prune", help="delete runs without a result that no table shows")
     prune.add_argument("--all-unused", action="store_true", help="results too, where no table shows them")
     prune.add_argument("--yes", action="store_true", help="delete them; without it they are only listed")
+    for command in commands.choices.values():
+        command.add_argument(
+            "--outputs", type=folder, default=Path("outputs"), help="where results lie (default: outputs)"
+        )
     return p
 
 

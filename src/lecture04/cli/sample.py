@@ -3,12 +3,13 @@
 import argparse
 import math
 
+from lecture04.cli.parser import Parser
 from lecture04.config import messages
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """The command line."""
-    p = argparse.ArgumentParser(prog="lecture04 sample", description=__doc__)
+    p = Parser("lecture04 sample", description=__doc__)
     p.add_argument("documents", nargs="?", type=_count, default=5, metavar="N", help="how many (default: 5)")
     p.add_argument("--seed", type=_count, default=0, help="seed of the documents (default: 0)")
     p.add_argument("--world-seed", type=_count, default=0, help="seed of the collocations (default: 0)")

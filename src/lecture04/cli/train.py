@@ -22,12 +22,14 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from lecture04 import config
+from lecture04.cli import complete, hydra_settings
 from lecture04.config import Request, messages, overrides, project, registry
 from lecture04.config.errors import UserError
 from lecture04.config.fields import schema_of
 from lecture04.config.places import CONF, SWEEPS
 from lecture04.config.resolve import resolve, resolve_for_training
 from lecture04.config.schema import PARTS
+from lecture04.config.typed import quoted, understood
 from lecture04.sweep import files as sweep_files
 from lecture04.training import start
 
@@ -64,7 +66,8 @@ def composed(lines: list[str]) -> Any:
         if GlobalHydra.instance().is_initialized():
             return settings_of(hydra.compose("config", overrides=lines))
         more = [f"file://{conf.absolute()}" for conf in overrides.CONF_FOLDERS[1:]]
-        search = [f"hydra.searchpath=[{','.join(more)}]"] if more else []
+        search = [f"hydra.searchpath=[{','.join(map(quoted, more))}]"] if more else []
+        lines = [understood(line) for line in lines]
         with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
             return settings_of(hydra.compose("config", overrides=[*search, *lines]))
     except (HydraException, OmegaConfBaseException) as e:
@@ -76,7 +79,7 @@ def model_of(arguments: Sequence[str]) -> Request:
 
     Raises UserError.
     """
-    return resolve(composed(overrides.overrides(bring_in(list(arguments)))), start.finder(composed))
+    return resolve(composed(overrides.overrides(prepared(list(arguments)))), start.finder(composed))
 
 
 def run_name(*, _root_: DictConfig) -> str:
@@ -93,18 +96,30 @@ class Check(Callback):
     def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Exit with the errors."""
         if rows := config.sweep.rows:
-            sys.exit(f"sweeps={config.sweep.name} is a table of {len(rows)} rows: add -m to run it.")
-        messages.or_exit(lambda: _ready(resolved(config), Path(config.hydra.run.dir)))
+            messages.leave(f"sweeps={config.sweep.name} is a table of {len(rows)} rows: add -m to run it.")
+        messages.or_exit(lambda: _ready(config))
+
+    def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """As `on_run_start`, for what is Hydra's own."""
+        messages.or_exit(lambda: _none(hydra_settings.sweep_errors(config.hydra)))
 
 
-def _ready(request: Request, folder: Path) -> None:
-    """Raises UserError where something is left to do for the run in a folder, and nothing can be written there."""
+def _ready(config: DictConfig) -> None:
+    """Raises UserError where a run is asked for that cannot be, or cannot be written."""
     from lecture04.records.identity import evaluation_key
     from lecture04.records.record import Record, refuse_unwritable
 
-    record = Record(folder)
+    request = resolved(config)
+    _none(hydra_settings.run_errors(config.hydra, request.run))
+    record = Record(Path(config.hydra.run.dir))
     if not record.is_complete(evaluation_key(request.run, request.evaluation)):
         refuse_unwritable(Path(request.session.outputs), [record])
+
+
+def _none(errors: list[str]) -> None:
+    """Raise UserError where there are any."""
+    if errors:
+        raise UserError("\n".join(errors))
 
 
 def register() -> None:
@@ -175,15 +190,17 @@ def warnings_on_stderr() -> Iterator[None]:
 @hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")
 def main(cfg: DictConfig) -> None:
     """One run: what `python train.py` does, and each job of a sweep."""
-    request = resolved(cfg)
     here = HydraConfig.get()
+    os.chdir(here.runtime.cwd)  # with hydra.job.chdir too, a path means the folder that the command was typed in
+    request = resolved(cfg)
     from lecture04.records.identity import evaluation_key
     from lecture04.records.record import Record
     from lecture04.records.tracker import ModeProbe, several_runs
 
     record = Record(Path(here.runtime.output_dir))
     asked = [line for line in here.overrides.task if not line.startswith("origin.")]
-    command = overrides.command_line("train.py", asked)
+    outside = _config_dir(here.runtime.config_sources)
+    command = overrides.command_line("train.py", [*outside, *asked])
     alone = here.mode is RunMode.RUN
     with warnings_on_stderr():  # of records that are renamed as unreadable; later ones would tear the progress bar
         complete = record.is_complete(evaluation_key(request.run, request.evaluation))
@@ -197,7 +214,7 @@ def main(cfg: DictConfig) -> None:
     try:
         if probe:
             with several_runs():
-                _train_source(request, probe, asked)
+                _train_source(request, probe, asked, outside)
         with progress.run_progress(request.run, show=alone) as tick:
             from lecture04.training.run import run  # torch takes its two seconds while W&B is asked
 
@@ -205,8 +222,8 @@ def main(cfg: DictConfig) -> None:
     except Exception as e:
         if not alone:
             raise  # the launcher goes on with the other jobs, and the sweeper reads the record
-        log = record.folder / "train.log"
-        sys.exit(f"The run failed: {type(e).__name__}: {e}" + (f"\nIts traceback: {log}" if log.exists() else ""))
+        log = record.folder / "train.log"  # hydra/job_logging may have put it elsewhere
+        messages.leave(f"The run failed: {type(e).__name__}: {e}" + f"\nIts traceback: {log}" * log.exists())
     if alone:
         if why := record.untracked():
             print(f"W&B has not got this run: {why}. Its metrics.jsonl has everything.", file=sys.stderr)
@@ -223,7 +240,15 @@ def _told(request: Request, probe: ModeProbe | None) -> Request:
     return replace(request, session=replace(request.session, origin=origin))
 
 
-def _train_source(request: Request, probe: ModeProbe, asked: list[str]) -> None:
+def _config_dir(sources: Sequence[Any]) -> list[str]:
+    """The folder of YAMLs that was typed, as the option for it; a project's own is found where it was typed."""
+    here = Path.cwd()
+    own = here / "conf" if (here / project.FILE).exists() else None
+    typed = [s.path for s in sources if s.provider == "command-line" and Path(s.path) != own]
+    return ["--config-dir", *typed] if typed else []
+
+
+def _train_source(request: Request, probe: ModeProbe, asked: list[str], outside: list[str]) -> None:
     """Train what a single run starts from, where that is missing; a sweep does so itself."""
     from lecture04.cli import progress
     from lecture04.records.record import find
@@ -233,12 +258,12 @@ def _train_source(request: Request, probe: ModeProbe, asked: list[str]) -> None:
         return
     line, record = overrides.source_line(start.source_lines(request.run), asked), find(source, request.session)
     own = replace(resolved_settings(composed(line)), session=request.session)
-    _train_source(own, probe, line)
+    _train_source(own, probe, line, outside)
     print(f"first the run that it starts from: {record.folder}", file=sys.stderr, flush=True)
     with progress.run_progress(source, show=True) as tick:
         from lecture04.training.run import run
 
-        run(_told(own, probe), record, command=overrides.command_line("train.py", line), progress=tick)
+        run(_told(own, probe), record, command=overrides.command_line("train.py", [*outside, *line]), progress=tick)
 
 
 def entry() -> None:
@@ -246,10 +271,22 @@ def entry() -> None:
     messages.run(_entry)
 
 
-def _entry() -> None:
+def _entry() -> object:
     overrides.TYPED[:] = sys.argv[1:]
-    sys.argv[1:] = bring_in(sys.argv[1:])
-    sys.argv[1:] = overrides.options_first(sys.argv[1:])
-    if bad := overrides.complaints(sys.argv[1:]) + sweep_files.complaints(sys.argv[1:]):
-        sys.exit("\n".join(bad))
-    main()
+    sys.argv[1:] = prepared(sys.argv[1:])
+    if bad := sweep_files.complaints(sys.argv[1:]):
+        raise UserError("\n".join(bad))
+    if complete.is_query(sys.argv[1:]):
+        return complete.answer(main, sys.argv[1:])
+    if overrides.is_multirun(sys.argv):
+        overrides.ASKED[:] = [line for line in overrides.overrides(sys.argv[1:]) if not overrides.is_hydras(line)]
+        sys.argv[1:] = [word for word in sys.argv[1:] if word not in overrides.ASKED or overrides.for_all_rows(word)]
+    return main()
+
+
+def prepared(arguments: list[str]) -> list[str]:
+    """The arguments as Hydra takes them, with what they bring from outside made known. Raises UserError."""
+    arguments = overrides.as_hydra_reads(bring_in(arguments))
+    if bad := overrides.complaints(arguments):
+        raise UserError("\n".join(bad))
+    return overrides.options_first(arguments)

@@ -9,7 +9,8 @@ class UserError(Exception):
 
 
 def nearest(name: object, choices: Iterable[str]) -> str:
-    """ " Did you mean ...? Choices: ..." for a name that is none of the choices."""
+    """ " Did you mean ...? Choices: ..." for a name that is none of the choices; case does not matter."""
     choices = list(choices)
-    hit = difflib.get_close_matches(str(name), choices, n=1)
-    return (f" Did you mean {hit[0]}?" if hit else "") + (f" Choices: {', '.join(choices)}." if choices else "")
+    small = {choice.lower(): choice for choice in reversed(choices)}
+    hit = difflib.get_close_matches(str(name).lower(), small, n=1)
+    return (f" Did you mean {small[hit[0]]}?" if hit else "") + (f" Choices: {', '.join(choices)}." if choices else "")

@@ -3,14 +3,19 @@
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from typing import NoReturn
 
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
-from omegaconf import Container, DictConfig, OmegaConf
+from omegaconf import Container, DictConfig
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
 from lecture04.config.errors import UserError, nearest
 from lecture04.config.registry import names
+from lecture04.config.schema import PARTS
+from lecture04.config.settings import INTERNAL, owners, settings
+from lecture04.config.typed import in_shell, quoted, read
+from lecture04.terminal import width_of, wrapped
 
 
 def explain(error: BaseException) -> str:
@@ -22,7 +27,7 @@ def explain(error: BaseException) -> str:
         shown = [option for option in error.options if not option.startswith(".")]
         return f"{group}={name}: there is no such choice." + nearest(name, shown)
     if isinstance(error, OverrideParseException):
-        return f"{error.override}: not an override; write GROUP=CHOICE or SETTING=VALUE ({_first_line(error)})."
+        return _unread(str(error.override))
     if several := re.match(r"(?:Ambiguous value for argument|Sweep parameters) '(.*)'", _first_line(error)):
         return f"{several[1]}: several values; add -m to compare them."
     typed, cause = "", error
@@ -34,7 +39,9 @@ def explain(error: BaseException) -> str:
     if isinstance(cause, ConfigKeyError | ConfigAttributeError) and cause.parent_node is not None:
         key = str(cause.full_key)
         missing = typed if typed.startswith(f"{key}=") else key
-        return f"{missing}: no such setting." + _nearest_setting(str(cause.key), cause.parent_node)
+        return f"{missing}: no such setting{_of_part(key, cause.parent_node)}." + _nearest_setting(
+            key, cause.parent_node
+        )
     if re.match(r"Invalid type assigned: \w+ is not a subclass of", _first_line(cause)):
         key, _, value = typed.partition("=")
         return f"{typed or cause.full_key}: it has settings of its own; write {key}.name={value} or another of them."
@@ -43,6 +50,7 @@ def explain(error: BaseException) -> str:
 
 # What OmegaConf says in terms of Python, and how it is said here.
 PLAINLY = (
+    (r"KeyError raised while resolving interpolation: \"(.*)\"", r"\1"),
     (r"Value .* could not be converted to Integer", "must be a whole number"),
     (r"Value .* could not be converted to Float", "must be a number"),
     (r"Value .* is not a valid bool.*", "must be true or false"),
@@ -69,26 +77,42 @@ def _first_line(error: BaseException) -> str:
     return text.strip().splitlines()[0].rstrip(".") if text.strip() else type(error).__name__
 
 
+def _unread(override: str) -> str:
+    """What is said of an override that Hydra's grammar does not take."""
+    key, equals, value = override.partition("=")
+    if not equals or read(f"{key}=x") is None:
+        return f"{override}: not an override; write GROUP=CHOICE or SETTING=VALUE."
+    line = f"{key}={quoted(value)}"
+    return f"{override}: not GROUP=CHOICE or SETTING=VALUE; if the value is one text, write `{in_shell(line)}`."
+
+
+def _of_part(key: str, parent: Container) -> str:
+    """Which part it is that has no such setting."""
+    family = key.partition(".")[0]
+    if family not in PARTS or not isinstance(parent, DictConfig) or "name" not in parent:
+        return ""
+    return f" of {family}={parent['name']}"
+
+
 def _nearest_setting(key: str, parent: Container) -> str:
-    """The nearest setting beside the missing one, or one of that name deeper down: lr is optim.lr."""
+    """The setting that may be meant: of the same name in another group (lr is optim.lr) or part, or the nearest beside.
+
+    Case does not matter.
+    """
     if not isinstance(parent, DictConfig):
         return ""
-    beside = [str(name) for name in parent if name != "hydra"]
+    beside = [str(name) for name in parent if name not in ("hydra", "origin")]
     if "seed" in beside:  # the top: recipes and sweep files are chosen there too
         beside += ["recipe", "sweeps"]
-    deeper = [path for path in _leaves(parent, "") if path.rpartition(".")[2] == key]
-    return f" Did you mean {deeper[0]}?" + nearest("", beside) if deeper else nearest(key, beside)
-
-
-def _leaves(node: DictConfig, path: str) -> Iterator[str]:
-    for name in node:
-        if name == "hydra" or OmegaConf.is_missing(node, name):
-            continue
-        child = node._get_node(name)  # as it stands: an interpolation need not resolve here
-        if isinstance(child, DictConfig) and not child._is_none():
-            yield from _leaves(child, f"{path}{name}.")
-        else:
-            yield f"{path}{name}"
+    family, name = key.partition(".")[0], key.rpartition(".")[2]
+    if having := owners(key):
+        return f" That is a setting of {family}={', '.join(having)}."
+    if name.lower() not in [one.lower() for one in beside]:
+        same = [path for path in settings() if path.rpartition(".")[2].lower() == name.lower()]
+        typed = [path for path in same if not path.startswith(INTERNAL)]
+        if typed:
+            return f" Did you mean {typed[0]}?" + nearest("", beside)
+    return nearest(name, beside)
 
 
 def or_exit(check: Callable[[], object]) -> None:
@@ -99,9 +123,14 @@ def or_exit(check: Callable[[], object]) -> None:
     try:
         check()
     except UserError as e:
-        sys.exit(str(e))
+        leave(str(e))
     except OmegaConfBaseException as e:
-        sys.exit(explain(e))
+        leave(explain(e))
+
+
+def leave(sentences: str) -> NoReturn:
+    """End the program with what is to be said of it, at the terminal's width."""
+    sys.exit(wrapped(sentences, width_of(sys.stderr)))
 
 
 def run(main: Callable[[], object]) -> None:
@@ -110,11 +139,13 @@ def run(main: Callable[[], object]) -> None:
     try:
         main()
     except UserError as e:
-        sys.exit(str(e))
+        leave(str(e))
     except (HydraException, OmegaConfBaseException) as e:
-        sys.exit(explain(e))
+        leave(explain(e))
+    except BrokenPipeError:
+        raise  # whoever read our output has gone: `terminal.readers_may_go` ends quietly
     except OSError as e:
-        sys.exit(f"{e.filename}: {e.strerror}." if e.filename and e.strerror else str(e))
+        leave(f"{e.filename}: {e.strerror}." if e.filename and e.strerror else str(e))
     except KeyboardInterrupt:
         print("Interrupted. What is finished is kept; the same command goes on from there.", file=sys.stderr)
         sys.exit(130)

@@ -1,15 +1,16 @@
 """The command line's overrides, checked before Hydra sees them: for what it would accept silently or report badly."""
 
-import shlex
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.errors import HydraException
-
+from lecture04.config import flags
 from lecture04.config.errors import nearest
+from lecture04.config.flags import WITH_VALUE
 from lecture04.config.places import CONF, IS_CHECKOUT, yamls
 from lecture04.config.schema import PARTS, SESSION
+from lecture04.config.settings import INTERNAL, is_text
+from lecture04.config.typed import PATHS, in_shell, read, understood
 
 # What a run that starts from another one (init=uptrain) shares with it, beside its seed.
 INHERITED = ("data", "layout", "eval", *(name for name in SESSION if name != "origin"))
@@ -17,11 +18,8 @@ CONF_FOLDERS = [CONF]
 """Where YAMLs lie: the package's, then those from outside."""
 TYPED: list[str] = []
 """The command line as the user typed it, before anything was added to it."""
-# Options of Hydra's that are followed by a value.
-WITH_VALUE = {
-    *("-c", "--cfg", "-p", "--package", "-cp", "--config-path", "-cn", "--config-name", "-cd", "--config-dir"),
-    *("-i", "--info", "--experimental-rerun"),
-}
+ASKED: list[str] = []
+"""With -m, every override that was typed, as Hydra reads it: each row is composed of them (see `for_all_rows`)."""
 
 
 def options_first(arguments: Sequence[str]) -> list[str]:
@@ -49,18 +47,54 @@ def source_line(source: Sequence[str], overrides: Sequence[str]) -> list[str]:
     return [*source, *(line for line in overrides if family_of(line) in ("seed", *INHERITED))]
 
 
+def is_multirun(arguments: Sequence[str]) -> bool:
+    """Whether a table is asked for."""
+    return bool({"-m", "--multirun"} & set(arguments))
+
+
+def as_hydra_reads(arguments: Sequence[str]) -> list[str]:
+    """The arguments, with each override as Hydra's grammar has to have it."""
+    lines, many = overrides(arguments), is_multirun(arguments)
+    return [understood(word, multirun=many) if word in lines else word for word in arguments]
+
+
+def is_hydras(line: str) -> bool:
+    """Whether an override is of Hydra's own settings."""
+    return line.lstrip("+~").startswith(("hydra.", "hydra/"))
+
+
+def for_all_rows(line: str) -> bool:
+    """Whether an override is for the sweep as a whole, which Hydra composes first, with the standard parts.
+
+    The others are for the rows: the standard model need not have what is set of every row's part.
+    """
+    return is_hydras(line) or family_of(line) in ("sweep", "sweeps", *SESSION)
+
+
 def program(script: str) -> str:
     """How a script's command is called here: `python train.py`, or `lecture04 train`.
 
     The second where the user typed it (the dispatcher then makes it the process's name), or where there is no script.
+    A script of another folder is named by the path that was typed, so that what is printed can be typed here.
     """
-    command = f"lecture04 {script.removesuffix('.py')}"
-    return command if sys.argv[0] == "lecture04" or not IS_CHECKOUT else f"python {script}"
+    if sys.argv[0] == "lecture04" or not IS_CHECKOUT:
+        return f"lecture04 {script.removesuffix('.py')}"
+    called = Path(sys.argv[0])
+    elsewhere = called.name in ("train.py", "probe.py", "sample.py") and called.resolve().parent != Path.cwd()
+    return f"python {in_shell(str(called.with_name(script)) if elsewhere else script)}"
 
 
 def command_line(script: str, arguments: Sequence[str]) -> str:
     """A script's command as it can be typed into a shell."""
-    return f"{program(script)} {shlex.join(arguments)}".rstrip()
+    return " ".join([program(script), *map(in_shell, arguments)])
+
+
+_INSTEAD = {
+    "sweep.name": "a table has the name of its sweep file",
+    "sweep.rows": "rows are written in a sweep file",
+    "sweep.slices": "slices are written in a sweep file",
+    "sweep.common": "what is typed beside sweeps= holds for every row",
+}
 
 
 def groups() -> dict[str, list[str]]:
@@ -76,6 +110,14 @@ def choices(group: str) -> list[str]:
 def complaint(override: str) -> str | None:
     """One sentence on what is wrong with an override, or None; what Hydra says well is left to it."""
     key, equals, value = override.partition("=")
+    if equals and not value.strip("'\" ") and (is_text(key) or key in PATHS):
+        return f"{override}: no value stands there; write one, or leave {key}= away."
+    if any(key == name or key.startswith(f"{name}.") for name in INTERNAL):
+        return f"{key}: not to be typed; {_INSTEAD.get(key, 'it is found out for each run')}."
+    if value.startswith("interval("):
+        return f"{override}: an interval has no list of values; name those to compare, as in `-m {key}=1e-4,1e-3`."
+    if key == "hydra.mode":
+        return f"{override}: a table is asked for by -m, and a single run by nothing."
     if override.startswith("~"):
         return None if key.startswith("~hydra") else f"{override}: nothing can be taken away from a run's settings."
     if not equals:
@@ -92,14 +134,15 @@ def complaint(override: str) -> str | None:
     if "@" in key:
         return f"{override}: a part has one place; write {key.partition('@')[0]}={value}."
     if key in groups() and value.startswith("["):
-        return f"{override}: one {key} a run; to compare several, {program('train.py')} -m {key}={value.strip('[]')}"
+        several = ["-m", f"{key}={value.strip('[]')}"]
+        return f"{override}: one {key} a run; to compare several, `{command_line('train.py', several)}`."
     if key in groups() and not _are_names(value):
         return f"{override}: every run needs one choice of {key}, by its name." + nearest("", groups()[key])
     if key == "sweeps" and "," in value:
         return f"{override}: one sweep at a time."
     if key == "parts" and not value.startswith("["):
         return f"{override}: write a list of files or modules, as in parts=[{value}]."
-    if key == "init.source" and not _is_override(override):
+    if key == "init.source" and read(override) is None:
         return f"{override}: write a list of overrides, each in quotes, as in \"init.source=['attention=mha']\"."
     is_group = "/" in key or key in (
         "schema",
@@ -111,20 +154,10 @@ def complaint(override: str) -> str | None:
     return None
 
 
-def _is_override(text: str) -> bool:
-    """Whether Hydra's grammar takes it."""
-    try:
-        OverridesParser.create().parse_override(text)
-    except HydraException:
-        return False
-    return True
-
-
 def _are_names(value: str) -> bool:
     """Whether Hydra reads texts; at a number, null or list in a group's place it would fail without a sentence."""
-    try:
-        override = OverridesParser.create().parse_override(f"x={value}")
-    except HydraException:
+    override = read(f"x={value}")
+    if override is None:
         return True  # no override at all: Hydra says so itself
     if override.is_sweep_override():
         return "(" in value or all(map(_are_names, value.split(",")))
@@ -133,6 +166,6 @@ def _are_names(value: str) -> bool:
 
 def complaints(arguments: Sequence[str]) -> list[str]:
     """What is wrong with a command line, a sentence each."""
-    both = {"-m", "--multirun"} & set(arguments) and {"-c", "--cfg", "-i", "--info"} & set(arguments)
-    alone = ["--cfg shows the settings of a single run; leave -m away."] if both else []
-    return alone + [text for override in overrides(arguments) if (text := complaint(override))]
+    if wrong := flags.complaint(arguments, [*groups(), "recipe", "sweeps"]):
+        return [wrong]
+    return [text for override in overrides(arguments) if (text := complaint(override))]

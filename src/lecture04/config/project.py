@@ -41,7 +41,7 @@ def outside(arguments: Sequence[str], folder: Path) -> Outside:
     typed_conf = _config_dir(arguments)
     conf = [folder / typed_conf] if typed_conf else []
     sweeps, added = list[Path](), list[str]()
-    parts = [part for line in arguments if (part_list := _typed_parts(line)) for part in part_list]
+    parts = [part for line in arguments if (part_list := typed_parts(line)) for part in part_list]
     if project := _project(folder):
         own = [str(part) for part in project.get("parts") or []]
         if own and not any(line.startswith("parts=") for line in arguments):
@@ -56,6 +56,12 @@ def outside(arguments: Sequence[str], folder: Path) -> Outside:
     return Outside(tuple(dict.fromkeys(parts)), tuple(conf), tuple(sweeps), tuple(added))
 
 
+def config_dir(arguments: Sequence[str]) -> list[str]:
+    """The option with which a folder of YAMLs was typed, for a command that is printed; empty where none was."""
+    folder = _config_dir(arguments)
+    return ["--config-dir", folder] if folder else []
+
+
 def _config_dir(arguments: Sequence[str]) -> str:
     for i, argument in enumerate(arguments):
         if argument in ("--config-dir", "-cd") and i + 1 < len(arguments):
@@ -65,7 +71,7 @@ def _config_dir(arguments: Sequence[str]) -> str:
     return ""
 
 
-def _typed_parts(line: str) -> list[str]:
+def typed_parts(line: str) -> list[str]:
     """The files and modules of `parts=[a.py, b]`, quoted or not."""
     if not (found := re.fullmatch(r"parts=\[?(.*?)\]?", line, flags=re.S)):
         return []

@@ -18,7 +18,7 @@ def setting_errors(settings: Any) -> list[str]:
     """Errors of single fields, before anything open is resolved."""
     if missing := _missing_classes(settings):
         return missing
-    errors = bound_errors(settings, "")
+    errors = [*text_errors(settings), *bound_errors(settings, "")]
     if settings.trainer.steps is None and settings.trainer.epochs is None:
         errors.append("trainer.steps=null, trainer.epochs=null: one of them must say how long to train.")
     return errors or model_errors(settings.model)
@@ -33,6 +33,12 @@ def _missing_classes(settings: Any) -> list[str]:
         for family, name in named.items()
         if name not in names(family)
     ]
+
+
+def text_errors(settings: Any) -> list[str]:
+    """Texts that must not be empty: an empty folder's name would stand for the root of the file system."""
+    texts = {"paths.outputs": settings.paths.outputs, "logger.project": getattr(settings.logger, "project", None)}
+    return [f"{name}=: no value stands there." for name, text in texts.items() if text is not None and not text.strip()]
 
 
 def bound_errors(settings: object, path: str) -> list[str]:

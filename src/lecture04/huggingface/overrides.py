@@ -1,6 +1,5 @@
 """An architecture as the overrides that one would type for it; without torch."""
 
-import re
 from dataclasses import Field, fields, replace
 from enum import Enum
 from typing import Any
@@ -9,6 +8,7 @@ from omegaconf import II
 
 from lecture04 import config
 from lecture04.config.schema import ARCHITECTURE
+from lecture04.config.typed import plain
 
 # What is said by the part's choice, or has lines of its own.
 NOT_TYPED = ("name", "n_kv_heads", "scaling")
@@ -44,7 +44,7 @@ def uptraining(c: config.Architecture, folder: str) -> list[str] | str:
     fewer = next((n for n in range(n_kv_heads // 2, 0, -1) if n_kv_heads % n == 0), 1)
     merged = replace(c, attention=replace(c.attention, n_kv_heads=fewer))
     short = ["layout=stream", f"layout.length={c.n_ctx}"] if c.n_ctx < garden.MAX_LEN else []
-    return [*overrides(merged), *short, "init=uptrain", f"init.folder={quoted(folder)}"]
+    return [*overrides(merged), *short, "init=uptrain", f"init.folder={plain(folder)}"]
 
 
 def _attention(c: config.Architecture) -> list[str]:
@@ -77,19 +77,3 @@ def _value(value: object) -> str:
     if isinstance(value, Enum):
         return value.name
     return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def quoted(text: str) -> str:
-    """A text as the value of an override, which Hydra and OmegaConf read back as it was.
-
-    One of usual characters that is no number and no other word of YAML stands as it is. In quotes, backslashes count
-    only before a quote, and `${` would name another setting.
-    """
-    is_plain = re.fullmatch(r"[A-Za-z_./][A-Za-z0-9_./-]*", text) and text.lower() not in WORDS
-    if is_plain and not re.fullmatch(r"\.\d[\d_]*(e-?\d+)?", text, re.IGNORECASE):
-        return text
-    text = re.sub(r"(\\*)\$\{", r"\1\1\\${", text)
-    return "'" + re.sub(r"(\\*)('|\Z)", lambda m: m[1] * 2 + ("\\'" if m[2] else ""), text) + "'"
-
-
-WORDS = ("null", "none", "true", "false", "yes", "no", "on", "off", "nan", "inf")

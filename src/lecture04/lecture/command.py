@@ -1,11 +1,11 @@
 """`lecture04 lecture`: arguments, the run, the ledger, the notebook, and the summary that is printed."""
 
-import argparse
 import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from lecture04.cli.parser import Parser
 from lecture04.config import messages
 from lecture04.config.messages import UserError
 from lecture04.config.places import IS_CHECKOUT
@@ -79,7 +79,7 @@ def entry() -> None:
     """`lecture04 lecture [SECTION ...]`, the command line."""
     if not IS_CHECKOUT:
         sys.exit("The lecture runs scripts and tests of the repository: clone it, then `make lecture`.")
-    parser = argparse.ArgumentParser(prog=PROGRAM, description=USAGE)
+    parser = Parser(PROGRAM, description=USAGE)
     parser.add_argument("section", nargs="*", help="0 to 5; all where none is named")
     words = parser.parse_args().section
     messages.run(lambda: main(words))

@@ -15,17 +15,23 @@ def explain(a: Path, b: Path) -> list[str]:
     "here" is the first one's, "there" the second one's. The processor is said where it differs, although it is no part
     of a run's identity. Raises ValueError where a folder does not say what its run is.
     """
-    here, there = _read(a), _read(b)
-    lines = _fields(here["config"], there["config"])
-    lines += _code(here["code"], there["code"], alone=not lines)
-    lines += [f"{line} (version)" for line in _fields(here["versions"], there["versions"])]
+    here, there = stated(a), stated(b)
+    lines = differences(here, there)
     beside = [
         f"{line} (no part of the identity, but bits may differ)" for line in _fields(here["machine"], there["machine"])
     ]
     return [*(lines or ["They are the same run."]), *beside]
 
 
-def _read(folder: Path) -> dict[str, dict[str, Any]]:
+def differences(here: Mapping[str, Any], there: Mapping[str, Any]) -> list[str]:
+    """What makes two runs two, by what `identity.json` says of each."""
+    lines = _fields(here["config"], there["config"])
+    lines += _code(here["code"], there["code"], alone=not lines)
+    return lines + [f"{line} (version)" for line in _fields(here["versions"], there["versions"])]
+
+
+def stated(folder: Path) -> dict[str, dict[str, Any]]:
+    """What `identity.json` says. Raises ValueError where there is none, or it is none."""
     path = folder / NAME
     try:
         content = json.loads(path.read_text(encoding="utf-8"))

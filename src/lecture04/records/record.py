@@ -246,7 +246,8 @@ def _folders(runs: Path, pattern: str) -> list[Record]:
 
 def is_other_code(record: Record, run: Run) -> bool:
     """Whether a record stands for a run although its code differs (runs.reuse=config)."""
-    return not record.folder.name.endswith(str(identity(run)))
+    own = identity(run)
+    return not record.folder.name.endswith(str(own)) and record.summary().get("code") != own.code
 
 
 def read_json(path: Path, is_sound: Callable[[Any], bool] = lambda content: True) -> dict[str, Any] | None:

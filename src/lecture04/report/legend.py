@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from lecture04.config.resolve import MISMATCH_WARNING
+from lecture04.records.record import Status
 from lecture04.report.answer import smallest_effects
 from lecture04.report.columns import label_and_about
 from lecture04.report.comparison import Judged

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from lecture04.config.messages import UserError
+from lecture04.config.overrides import command_line
 from lecture04.records.metrics import canonical
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class Manifest:
         Raises UserError, which names the file, what it does not say, and the command that writes it again.
         """
         if lacks := _lacking(content):
-            command = content.get("command", f"python train.py -m sweeps={name}")
+            command = content.get("command", command_line("train.py", ["-m", f"sweeps={name}"]))
             raise UserError(f"{file}: says nothing of {', '.join(lacks)}; `{command}` writes it again.")
         return cls(
             name=content["name"],

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
-import os
+import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from lecture04.report.model import Cell, Note, Table
+from lecture04.terminal import width_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -66,11 +67,8 @@ def linked(file: Path) -> str:
 
 
 def terminal_width() -> int:
-    """What COLUMNS says, or the width of the terminal that stdout is, or 160 in a pipe."""
-    from rich.console import Console
-
-    known = Console()
-    return known.width if known.is_terminal or os.environ.get("COLUMNS", "").isdigit() else 160
+    """The columns of stdout, or 160 in a pipe."""
+    return width_of(sys.stdout) or 160
 
 
 def _console(width: int, *, colour: bool) -> Console:

@@ -12,6 +12,7 @@ from hydra.core.override_parser.types import Override
 from lecture04.config import Request, Table
 from lecture04.config.messages import UserError
 from lecture04.config.overrides import command_line
+from lecture04.config.project import config_dir
 from lecture04.files import not_writable
 from lecture04.records.record import read_json, refuse_unwritable
 from lecture04.records.tracker import ModeProbe, several_runs
@@ -19,6 +20,7 @@ from lecture04.sweep import rows as rowing
 from lecture04.sweep.launch import Launcher, launch, missing
 from lecture04.sweep.live import live
 from lecture04.sweep.plan import Job, Plan, make_plan, runs_of
+from lecture04.terminal import say
 
 
 def plan(
@@ -49,10 +51,11 @@ def show(plan: Plan, launcher_config: Mapping[str, object]) -> None:
 def execute(plan: Plan, launcher: Launcher, arguments: Sequence[str], *, verbose: bool = False) -> int:
     """Launch what is missing and print the table. Returns the number of runs that failed."""
     with several_runs() as named:
-        return _execute(plan, launcher, command_line("train.py", arguments), named, verbose=verbose)
+        return _execute(plan, launcher, arguments, named, verbose=verbose)
 
 
-def _execute(plan: Plan, launcher: Launcher, command: str, named: Sequence[str], *, verbose: bool) -> int:
+def _execute(plan: Plan, launcher: Launcher, arguments: Sequence[str], named: Sequence[str], *, verbose: bool) -> int:
+    command = command_line("train.py", arguments)
     todo = [job for wave in plan.waves for job in missing(wave)]
     if todo:
         _refuse_unwritable(plan, todo)
@@ -80,9 +83,9 @@ def _execute(plan: Plan, launcher: Launcher, command: str, named: Sequence[str],
         send(plan.folder, plan.session.logger, mode=mode)
     failed = [job for job in plan.jobs if job.error]
     for job in failed:
-        log = job.record.folder / "train.log"
-        print(f"FAILED {job.row!r} seed {job.seed}: {job.error}")
-        print(f"  again: {repeat(job)}\n  log:   {log if log.exists() else 'none, the job was never started'}")
+        say(f"FAILED {job.row!r} seed {job.seed}: {job.error}\n  again: {repeat(job, arguments)}")
+        log = job.record.folder / "train.log"  # hydra/job_logging may have put it elsewhere
+        say(f"  log:   {log if log.exists() else 'none, the job was never started'}")
     return len(failed)
 
 
@@ -119,7 +122,7 @@ def _report(plan: Plan, command: str, *, is_new: bool, verbose: bool) -> None:
         earlier = before.get("earlier", ()) if _runs(before) == _runs(manifest.to_json()) else ()
         manifest = replace(manifest, environment=made_with or environment(), earlier=tuple(map(tuple, earlier)))
         for text in report(plan.folder, manifest, verbose=verbose):
-            print(text, end="\n\n", flush=True)
+            say(f"{text}\n")
 
 
 def _runs(manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -146,6 +149,6 @@ def _say_what_is_replaced(plan: Plan) -> None:
         )
 
 
-def repeat(job: Job) -> str:
-    """The command that repeats one run."""
-    return command_line("train.py", job.overrides)
+def repeat(job: Job, arguments: Sequence[str] = ()) -> str:
+    """The command that repeats one run of a sweep; `arguments` are what was typed for the sweep."""
+    return command_line("train.py", [*config_dir(arguments), *job.overrides])

@@ -1,12 +1,12 @@
 """Launching what is missing of a plan, and launching again what a dead worker left."""
 
 import logging
-import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
+from lecture04.config.typed import quoted
 from lecture04.records.record import Status
 from lecture04.sweep.plan import Job, Plan, runs_of, status_of
 
@@ -63,15 +63,7 @@ def _launch_wave(plan: Plan, wave: Sequence[Job], launcher: Launcher, wandb_mode
 def origin(plan: Plan, job: Job, wandb_mode: str) -> list[str]:
     """What a job is told of where it comes from, as overrides that are no part of the run."""
     told = {"sweep": plan.name, "row": job.row, "wandb_mode": wandb_mode}
-    return [f"origin.{key}={hydra_quoted(value)}" for key, value in told.items()]
-
-
-def hydra_quoted(text: str) -> str:
-    """A text as a value in Hydra's override grammar, whatever is in it."""
-    text = text.replace("${", "$ {")  # or it would be an interpolation
-    # Backslashes count as escapes only where a quote follows them.
-    text = re.sub(r"(\\*)('|$)", lambda m: m[1] * 2 + ("\\'" if m[2] else ""), text)
-    return f"'{text}'"
+    return [f"origin.{key}={quoted(value)}" for key, value in told.items()]
 
 
 def _launch(launcher: Launcher, lines: list[list[str]]) -> str:

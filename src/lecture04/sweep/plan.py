@@ -1,6 +1,6 @@
 """The plan of a sweep: every row composed and checked, every job with what it asks for and its record."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -145,14 +145,15 @@ def make_plan(name: str, title: str, sweep: Table, rows: Sequence[Row], seeds: S
         errors.append(f"sweep.seeds: sweeps={sweep.name} has none.")
     if len(set(seeds)) < len(seeds) or min(seeds, default=0) < 0:
         errors.append(f"sweep.seeds={list(seeds)}: must be distinct whole numbers, 0 or more.")
-    resolved: dict[str, Request] = {}
+    resolved, wrong = dict[str, Request](), dict[str, list[str]]()
     for row in rows:
         try:
             resolved[row.name] = compose(row.overrides)
         except UserError as e:
-            errors += [f"row {row.name!r}: {line}" for line in str(e).splitlines()]
+            wrong[row.name] = str(e).splitlines()
         except (HydraException, OmegaConfBaseException) as e:
-            errors.append(f"row {row.name!r}: {explain(e)}")
+            wrong[row.name] = [explain(e)]
+    errors += _row_errors(wrong, len(rows), is_file=bool(sweep.name))
     first_of: dict[tuple[str, str], str] = {}
     for row, request in resolved.items():
         alike = identity(request.run.with_seed(0)).config, evaluation_key(request.run, request.evaluation)
@@ -166,6 +167,16 @@ def make_plan(name: str, title: str, sweep: Table, rows: Sequence[Row], seeds: S
         of_sources = dict.fromkeys(name for request in resolved.values() for name in request.run.data.columns)
         sweep = replace(sweep, columns=[*COLUMNS[0], *of_sources, *COLUMNS[1]])
     return Plan(name, title, sweep, tuple(rows), tuple(seeds), tuple(jobs), jobs[0].request.session)
+
+
+def _row_errors(wrong: Mapping[str, Sequence[str]], n_rows: int, *, is_file: bool) -> list[str]:
+    """Each row's errors; what is wrong with every row is said once, of none: it was typed for all."""
+    of_all = [
+        line
+        for line in next(iter(wrong.values()), ())
+        if (n_rows > 1 or not is_file) and len(wrong) == n_rows and all(line in lines for lines in wrong.values())
+    ]
+    return of_all + [f"row {row!r}: {line}" for row, lines in wrong.items() for line in lines if line not in of_all]
 
 
 def _job(row: Row, seed: int, request: Request) -> Job:

@@ -15,8 +15,10 @@ from hydra.errors import HydraException
 
 from lecture04.config import Design, Table
 from lecture04.config.messages import UserError, explain
-from lecture04.config.overrides import complaint, family_of
+from lecture04.config.overrides import complaint
 from lecture04.config.schema import SESSION
+from lecture04.config.settings import is_session
+from lecture04.config.typed import understood
 
 IsGroup = Callable[[str], bool]
 Lines = dict[str, str]  # key -> the override as it was typed
@@ -61,7 +63,7 @@ def asked(overrides: Sequence[Override]) -> Asked:
 
 
 def _settings(lines: Iterable[str]) -> list[str]:
-    return [line for line in lines if family_of(line) not in SESSION]
+    return [line for line in lines if not is_session(line)]
 
 
 def _values(override: Override) -> tuple[str, ...]:
@@ -157,7 +159,7 @@ def _add(total: Lines, new: Lines, is_group: IsGroup) -> Lines:
 
 def _parse(where: str, lines: Iterable[str]) -> Lines:
     parsed = Lines()
-    for line in lines:
+    for line in map(understood, lines):
         if wrong := complaint(line):
             raise UserError(f"{where}: {wrong}")
         try:

@@ -10,6 +10,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig
 
+from lecture04.cli import complete
 from lecture04.cli import train as cli
 from lecture04.config import Request, messages, overrides, registry
 from lecture04.config.errors import UserError, nearest
@@ -17,14 +18,18 @@ from lecture04.config.fields import schema_of
 from lecture04.config.places import CONF
 from lecture04.lecture.probes import options
 from lecture04.lecture.probes.options import PROBES, Probe
+from lecture04.terminal import width_of, wrapped
 from lecture04.training import start
 
 USAGE = """\
 Lecture04's probes answer a question that needs no training of its own, with one table each.
 
-  python probe.py probe=NAME [GROUP=CHOICE ...] [SETTING=VALUE ...]   print it, and write it to outputs/probes/NAME/
-  python probe.py probe=NAME -m SETTING=VALUE,VALUE                   one after the other, a folder each
-  python probe.py probe=NAME --cfg job                                every setting, and its value
+  python probe.py probe=NAME [GROUP=CHOICE ...] [SETTING=VALUE ...]
+      print it, and write it to outputs/probes/NAME/
+  python probe.py probe=NAME -m SETTING=VALUE,VALUE
+      one after the other, a folder each
+  python probe.py probe=NAME --cfg job
+      every setting, and its value
 
 Groups and settings are those of a run (python train.py --help).
 """
@@ -116,13 +121,13 @@ def entry() -> None:
 
 
 def _entry() -> None:
-    sys.argv[1:] = cli.bring_in(sys.argv[1:])
     if {"-h", "--help"} & set(sys.argv[1:]):
-        print(help_text())
+        print(wrapped(help_text(), width_of(sys.stdout)))
         return
-    sys.argv[1:] = overrides.options_first(sys.argv[1:])
-    if bad := overrides.complaints(sys.argv[1:]):
-        sys.exit("\n".join(bad))
+    sys.argv[1:] = cli.prepared(sys.argv[1:])
+    if complete.is_query(sys.argv[1:]):
+        complete.answer(main, sys.argv[1:], is_probe=True)
+        return
     if not any(line.startswith(("probe=", "-")) for line in sys.argv[1:]):
-        sys.exit("No probe is named; write probe=NAME." + nearest("", PROBES.names()))
+        raise UserError("No probe is named; write probe=NAME." + nearest("", PROBES.names()))
     main()

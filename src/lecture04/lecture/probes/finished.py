@@ -11,6 +11,7 @@ from lecture04.config import Run, UserError
 from lecture04.config.errors import nearest
 from lecture04.config.overrides import command_line
 from lecture04.config.places import SWEEPS
+from lecture04.config.typed import understood
 from lecture04.records.config_file import read_run
 from lecture04.records.identity import identity
 from lecture04.records.record import Record, read_json
@@ -35,7 +36,7 @@ class Finished:
 
 def sweep_command(outputs: str, name: str) -> str:
     """The command that makes a table of sweeps/ with its results under `outputs`."""
-    elsewhere = [] if outputs == "outputs" else [f"paths.outputs={outputs}"]
+    elsewhere = [] if outputs == "outputs" else [understood(f"paths.outputs={outputs}")]
     return command_line("train.py", ["-m", f"sweeps={name}", *elsewhere])
 
 

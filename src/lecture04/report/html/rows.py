@@ -1,5 +1,6 @@
 """What a page says of each row: its settings where they differ, its runs, and the command that makes it again."""
 
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -7,6 +8,7 @@ from urllib.parse import quote
 
 from lecture04.config.messages import UserError
 from lecture04.config.overrides import command_line
+from lecture04.config.project import config_dir
 from lecture04.records.config_file import read_plain
 from lecture04.records.record import Record
 from lecture04.report.results import Results
@@ -39,12 +41,12 @@ class RowDetails:
 
 def row_details(results: Results) -> list[RowDetails]:
     """Every row, in the table's order."""
-    found = []
+    found, outside = [], config_dir(shlex.split(results.manifest.command))
     for name, about in results.manifest.rows.items():
         settings, trouble = _settings(results.records[name].values())
         overrides, seeds = about.overrides, list(about.runs)
         many = ["-m"] if len(seeds) > 1 else []
-        command = command_line("train.py", [*overrides, f"seed={','.join(map(str, seeds))}", *many])
+        command = command_line("train.py", [*outside, *overrides, f"seed={','.join(map(str, seeds))}", *many])
         runs = [
             Run(seed, results.status(name, seed).value, folder, f"../../runs/{quote(folder)}/")
             for seed, folder in about.runs.items()
