@@ -79,6 +79,7 @@ def test_extrapolation_has_a_line_and_a_band_a_row(extrapolated, kit):
     for axes in figure.axes:
         curves = [line for line in axes.lines if len(line.get_xdata()) > 2]
         assert [line.get_label() for line in curves] == list(ENCODINGS)
+        assert len({line._unscaled_dash_pattern for line in curves}) == len(ENCODINGS)  # told apart in grey
         assert len(axes.collections) == len(ENCODINGS)
         assert any(list(line.get_xdata()) == [64, 64] for line in axes.lines)
     assert "nats per token" in figure.axes[0].get_ylabel()

@@ -99,3 +99,12 @@ def test_markdown_sets_calls_in_bold_and_nothing_else(make_results):
     text = markdown(build(make_results(PPL))[:1])
     table = "\n".join(line for line in text.splitlines() if line.startswith("|"))
     assert re.findall(r"\*\*(.+?)\*\*", table) == ["better"]
+
+
+def test_words_that_are_too_long_go_on_below_and_leave_the_rows_name_whole():
+    columns = [Column("model", lambda row: Cell(row[0]), "row"), Column("source", lambda row: Cell(row[1]), "words")]
+    rows = [("Transformer", "Vaswani et al. 2017, " * 6 + "arXiv:1706.03762"), ("GPT-2", "Radford")]
+    printed = terminal([Table.of("Sources", columns, rows)], 60)
+    assert max(map(len, printed.splitlines())) <= 60
+    assert "\nTransformer   Vaswani" in printed
+    assert "arXiv:1706.03762" in printed

@@ -18,6 +18,8 @@ from lecture04.lecture.judges.norm import last_perplexity, unigram_perplexity
 from lecture04.report.results import Results
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31", "#7F7F7F")
+# Dots and gaps of each row's line, in line widths: told apart in grey too.
+DASHES = ((), (6, 2), (1, 1.5), (8, 2, 1, 2), (3, 1.5), (10, 3), (6, 1, 1, 1, 1, 1), (1, 4), (2, 1, 6, 1))
 WIDTH = 9.0  # inches; at 150 dots each a little more than GitHub shows
 SMOOTH = 16  # positions
 TRAINED = 64  # tokens
@@ -63,15 +65,14 @@ def extrapolation(evidence: Evidence) -> Figure:
     figure = Figure(figsize=(WIDTH, 4.4), layout="constrained")
     left, right = figure.subplots(1, 2, sharex=True)
     steady: list[float] = []
-    for row, colour in zip(results.rows, cycle(COLOURS)):
+    for row, colour, dashes in zip(results.rows, cycle(COLOURS), cycle(DASHES)):
         by_seed = np.array([smoothed(curve) for curve in curves(results, row)])
         x = np.arange(by_seed.shape[1]) * SMOOTH + SMOOTH / 2
-        style = "--" if "," in row else "-"
         middle = by_seed.mean(axis=0)
         if middle.max() < 0.5:
             steady.append(float(by_seed.max()))
         for axes in (left, right):
-            axes.plot(x, middle, style, color=colour, label=row, linewidth=1.6)
+            axes.plot(x, middle, color=colour, dashes=dashes, label=row, linewidth=1.6)
             axes.fill_between(x, by_seed.min(axis=0), by_seed.max(axis=0), color=colour, alpha=0.15, linewidth=0)
     for axes, title in ((left, "all"), (right, "the same, enlarged")):
         _plain(axes)
@@ -88,7 +89,7 @@ def extrapolation(evidence: Evidence) -> Figure:
         color="0.4",
         fontsize=8,
     )
-    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False)
+    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False, handlelength=4)
     return figure
 
 
@@ -117,7 +118,10 @@ def recipe(evidence: Evidence) -> Figure:
             )
     axes.plot(range(len(means)), means, "-D", color=COLOURS[0], markersize=5, linewidth=1.2)
     axes.set_xticks(range(len(means)), results.rows)
-    axes.set(ylabel="test perplexity", title="Grey: as far as the seeds alone may move the row before")
+    axes.set(
+        ylabel="test perplexity",
+        title="Grey: how far the seeds alone can move a row's mean from that of the row before",
+    )
     axes.margins(y=0.15)
     return figure
 
@@ -151,7 +155,7 @@ def warmup(evidence: Evidence) -> Figure:
     axes.set_yticks([4, 6, 10, 20, 40], ["4", "6", "10", "20", "40"])
     axes.minorticks_off()
     axes.set_xticks(range(len(slices)), slices)
-    axes.set(ylabel="validation perplexity after 2 epochs", xlim=(-0.5, len(slices) - 0.5))
+    axes.set(ylabel="validation perplexity after 2 epochs (log scale)", xlim=(-0.5, len(slices) - 0.5))
     axes.legend(frameon=False)
     return figure
 
@@ -185,7 +189,7 @@ def uptraining(evidence: Evidence) -> Figure:
     first = figure.axes[0]
     ticks = [t for t in (4, 5, 6, 8, 10, 15, 20, 30, 50, 100) if t < first.get_ylim()[1] * 1.05]
     first.set_yticks(ticks, [f"{t:g}" for t in ticks])
-    first.set_ylabel("test perplexity")
+    first.set_ylabel("test perplexity (log scale)")
     first.legend(frameon=False, title="heads of a group")
     return figure
 
