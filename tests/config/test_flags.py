@@ -1,4 +1,4 @@
-"""What begins with a dash: Hydra's options, and habits of other tools, which get one sentence that says what to type."""
+"""What begins with a dash: Hydra's options, and habits of other tools: each gets a sentence on what to type."""
 
 import pytest
 

@@ -225,12 +225,11 @@ def _rows(results: Results, judged: Judged) -> Iterator[Note]:
         )
     about = results.manifest.rows
     for row in results.rows:
-        early = sum(results.status(row, seed) is Status.undertrained for seed in results.seeds)
-        if early:
+        if early := len(results.seeds_of(row, Status.undertrained)):
             yield Note(row, f"{Status.undertrained.in_words}: {early} of {len(about[row].runs)} seeds")
         there, asked = len(judged.values[row]), len(about[row].runs)
         if there < asked:
-            failed = results.failed_seeds(row)
+            failed = results.seeds_of(row, Status.failed)
             why = f"; seed {', '.join(map(str, failed))} failed, and the run's train.log says why" if failed else ""
             yield Note(row, f"{there} of {asked} seeds are there{why}")
     if off := results.mismatched:

@@ -101,9 +101,9 @@ class Results:
         """How far one run has come; missing where the row does not ask for that seed."""
         return self._lookup.statuses.get((row, seed), Status.missing)
 
-    def failed_seeds(self, row: str) -> list[int]:
-        """The seeds of a row whose run failed."""
-        return [seed for seed in self.manifest.rows[row].runs if self.status(row, seed) is Status.failed]
+    def seeds_of(self, row: str, status: Status) -> list[int]:
+        """The seeds of a row whose run has this status."""
+        return [seed for seed in self.manifest.rows[row].runs if self.status(row, seed) is status]
 
     def under(self, manifest: Manifest) -> "Results":
         """The same runs, had the table declared something else: another primary metric, or another first row."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
+from lecture04.records.record import Status
 from lecture04.report.answer import answer, short
 from lecture04.report.comparison import Judged, excess_of
 from lecture04.report.model import Column, Note, Table
@@ -87,7 +88,9 @@ def _odd(results: Results, judged: Judged) -> Iterator[str]:
         yield f"{HIGH_VARIANCE} much noisier, judged by its own seeds: {_names(results, noisy)}"
     if off := results.mismatched:
         yield f"{MISMATCHED} another number of parameters: {_names(results, off)}"
-    if failed := [row for row in results.rows if results.failed_seeds(row)]:
+    if early := [row for row in results.rows if results.seeds_of(row, Status.undertrained)]:
+        yield f"{Status.undertrained.in_words}: {_names(results, early)}"
+    if failed := [row for row in results.rows if results.seeds_of(row, Status.failed)]:
         yield f"failed seeds (see train.log): {_names(results, failed)}"
     if results.manifest.earlier:
         yield results.manifest.looks_said()
@@ -96,4 +99,5 @@ def _odd(results: Results, judged: Judged) -> Iterator[str]:
 
 
 def _names(results: Results, rows: Iterable[str]) -> str:
-    return ", ".join(short(results, row) for row in rows)
+    names = [short(results, row) for row in rows]
+    return "all rows" if len(names) == len(results.rows) > 1 else ", ".join(names)
