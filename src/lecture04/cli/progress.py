@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # torch takes its seconds after the display has begun
     from lecture04.training.loop import Row
     from lecture04.training.run import Progress
 
-BAR = 20
+BAR = 10
 """Signs of the bar."""
 
 
@@ -49,8 +49,9 @@ class Line:
         else:
             full = BAR * self.step // self.n_steps
             bar = "━" * full + "·" * (BAR - full)
-            figures = [f"{name} {self.row[name]:.3f}" for name in ("train/loss", "val/ppl") if name in self.row]
-            said = f"training {bar} {self.step:,} of {self.n_steps:,}, {', '.join([elapsed + self._left(), *figures])}"
+            named = {"train/loss": "loss", "val/ppl": "val ppl"}
+            figures = [f"{named[name]} {self.row[name]:.3f}" for name in named if name in self.row]
+            said = f"{bar} {self.step:,}/{self.n_steps:,} steps, {', '.join([elapsed + self._left(), *figures])}"
         return Text(f"{screen.spinner(console)} {said}", no_wrap=True, overflow="ellipsis")
 
     def _left(self) -> str:

@@ -24,6 +24,8 @@ FRAME = 4
 """Lines of the display beside the rows: the title, the headings with their rule, and the times."""
 LINE = 100
 """Columns that the display takes at the most."""
+WIDE = 60
+"""Columns from which on there is room for what happens in each row."""
 
 
 @dataclass
@@ -137,13 +139,16 @@ class Board:
         if len(names) > space:
             names = [name for name in names if self.rows[name].running][: space - 1]
         table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, width=None)
-        table.add_column("row", no_wrap=True, overflow="ellipsis", max_width=max(8, width - 44))
+        is_wide, label = width >= WIDE, METRICS[self.shown].label
+        table.add_column("row", no_wrap=True, overflow="ellipsis", max_width=max(8, width - (44 if is_wide else 23)))
         table.add_column("seeds", justify="right", no_wrap=True)
-        table.add_column(f"{METRICS[self.shown].label} so far", justify="right", no_wrap=True)
-        table.add_column("now", no_wrap=True, overflow="ellipsis", min_width=16)
+        table.add_column(f"{label} so far" if is_wide else label, justify="right", no_wrap=True)
+        if is_wide:
+            table.add_column("now", no_wrap=True, overflow="ellipsis", min_width=16)
         for name in names:
             row = self.rows[name]
-            table.add_row(Text(_one_line(name)), f"{row.there} of {row.n}", self.mean(name), self.now(name))
+            cells = [Text(_one_line(name)), f"{row.there} of {row.n}", self.mean(name), self.now(name)]
+            table.add_row(*cells[: len(table.columns)])
         title = Text(_one_line(self.plan.title), style="bold", no_wrap=True, overflow="ellipsis")
         rest = [Text(self._others(names), no_wrap=True, overflow="ellipsis")] if len(names) < len(self.rows) else []
         return Group(title, table, *rest, last)
@@ -151,7 +156,7 @@ class Board:
     def _others(self, names: Sequence[str]) -> str:
         others = [row for name, row in self.rows.items() if name not in names]
         there, seeds = sum(row.there for row in others), sum(row.n for row in others)
-        return f"{len(others)} other rows: {there} of {seeds} runs there"
+        return f"{len(others)} {'other ' if names else ''}rows: {there} of {seeds} runs there"
 
 
 def _one_line(text: str) -> str:
