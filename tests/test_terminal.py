@@ -1,5 +1,6 @@
-"""Lines that fit a terminal, and a reader that goes away."""
+"""Lines that fit a terminal, signs that it has not got, and a reader that goes away."""
 
+import io
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lecture04.terminal import NARROWEST, READER_GONE, wrapped
+from lecture04.terminal import IN_ASCII, NARROWEST, READER_GONE, wrapped, write_what_can_be_written
 
 ROOT = Path(__file__).parents[1]
 WORDS = st.lists(st.text("abcdefgh/.=-", min_size=1, max_size=20), min_size=1, max_size=30)
@@ -93,3 +94,95 @@ def test_work_goes_on_where_nobody_listens():
     done = subprocess.run([sys.executable, "-c", code], stdout=writer, stderr=subprocess.PIPE, text=True)
     os.close(writer)
     assert (done.returncode, done.stderr) == (0, "done\n")
+
+
+@pytest.fixture
+def written(monkeypatch):
+    """`written("ascii", text)`: what a stream of an encoding holds after it was printed there."""
+
+    def written(encoding, text, errors="strict"):
+        stream = io.TextIOWrapper(io.BytesIO(), encoding, errors)
+        monkeypatch.setattr(sys, "stdout", stream)
+        write_what_can_be_written()
+        print(text, end="")
+        stream.flush()
+        return stream.buffer.getvalue()
+
+    return written
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("row   a ± b", "row   a +- b"),
+        ("+1.02 ±  0.68", "+1.02 +- 0.68"),
+        ("───", "---"),
+        ("2 (1 to ∞)", "2 (1 to inf)"),
+        ("0.5 × 3 → 1 … ≤", "0.5 x 3 -> 1 ... <="),
+        ("runs/größe/Ж", r"runs/gr\xf6\xdfe/\u0416"),
+        ("plain", "plain"),
+    ],
+)
+def test_a_terminal_without_our_signs_gets_them_spelt(written, text, expected):
+    assert written("ascii", text) == expected.encode()
+    assert written("ascii", text, "backslashreplace") == expected.encode(), "stderr too"
+    assert written("utf-8", text) == text.encode()
+
+
+def test_an_encoding_that_has_some_of_them_keeps_those(written):
+    assert written("latin-1", "ö ± 1 →") == "ö ± 1 ->".encode("latin-1")
+
+
+def test_a_files_name_that_is_no_text_is_printed_byte_by_byte(written):
+    name = b"runs/\xff\xfe".decode("utf-8", "surrogateescape")
+    assert written("utf-8", name) == written("ascii", name) == b"runs/\xff\xfe"
+
+
+def test_columns_stay_in_line_where_there_is_room(written):
+    first, second = written("ascii", "×    a\n±    a\n").decode().splitlines()
+    assert first.index("a") == second.index("a")
+
+
+def test_all_that_our_files_print_has_a_spelling():
+    """Whatever sign stands in a text of ours, a terminal of ASCII shows something that can be read."""
+    files = [*(ROOT / "src").rglob("*.py"), *(ROOT / "conf").rglob("*.yaml"), *(ROOT / "sweeps").glob("*.yaml")]
+    signs = {
+        sign
+        for path in files
+        if path.name not in ("terminal.py", "display.py")
+        for sign in path.read_text("utf-8")
+        if sign > "\x7f"
+    }
+    assert {"±", "∞"} <= signs
+    letters = {sign for sign in signs if sign.isalpha()}
+    assert not sorted(signs - IN_ASCII.keys() - letters)
+
+
+COMMANDS = [
+    ("sample.py", "3"),
+    ("train.py", "--help"),
+    ("train.py", "-m", "sweeps=recipe", "sweep.plan=true"),
+    ("probe.py", "--help"),
+    ("probe.py", "probe=rope"),
+    ("train.py", "-m", "ffn=relu,gelu", "seed=0,1", "hydra/launcher=basic", "logger=none", "trainer.steps=10"),
+]
+TYPED_IN_ASCII = """
+import io, runpy, sys
+for name in ("stdout", "stderr"):
+    setattr(sys, name, io.TextIOWrapper(getattr(sys, name).buffer, "ascii", "strict"))
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_door_opens_in_a_terminal_of_ascii(warm, tmp_path, command):
+    (tmp_path / "ascii.py").write_text(TYPED_IN_ASCII)
+    script, *arguments = command
+    small = ("trainer.batch_size=8", "data.n_train=80", "data.n_val=20", "data.n_test=40")
+    more = small if "logger=none" in arguments else ()
+    done = warm(tmp_path / "ascii.py", str(ROOT / script), *arguments, *more, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.isascii()
+    assert "Traceback" not in done.stderr
+    assert len(done.stdout.splitlines()) > 3

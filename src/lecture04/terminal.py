@@ -1,5 +1,9 @@
-"""What is written to a terminal or a pipe: lines that fit its width, and a quiet end where the reader has gone."""
+"""What is written to a terminal or a pipe: lines that fit its width, signs that it knows, and a quiet end where the
+reader has gone.
+"""
 
+import codecs
+import io
 import os
 import re
 import sys
@@ -86,3 +90,54 @@ def _hang_up() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
+
+
+IN_ASCII = {
+    **dict.fromkeys("─━╌═", "-"),
+    **dict.fromkeys("│┃", "|"),
+    **dict.fromkeys("┌┐└┘├┤┬┴┼╺╸╋", "+"),
+    **dict.fromkeys("·•∙", "."),
+    **dict.fromkeys("–‐‑−", "-"),
+    **dict.fromkeys("“”„", '"'),
+    **dict.fromkeys("‘’", "'"),
+    **dict.fromkeys("\xa0\u2009\u202f", " "),
+    **{"±": "+-", "→": "->", "←": "<-", "≤": "<=", "≥": ">=", "≠": "!=", "≈": "~", "×": "x", "÷": "/", "∞": "inf"},
+    **{
+        "§": "section ",
+        "…": "...",
+        "—": "--",
+        "²": "^2",
+        "³": "^3",
+        "√": "sqrt ",
+        "Δ": "delta ",
+        "β": "beta",
+        "µ": "u",
+        "°": " deg",
+    },
+}
+"""Our signs in ASCII."""
+
+
+def _spelt(error: UnicodeError) -> tuple[str | bytes, int]:
+    """What stands for a sign that a stream's encoding has not got, and where to go on behind it.
+
+    A sign that gets longer takes the blanks behind it, so that columns stay in line. One of a name that we do not know
+    is written as Python escapes it; a byte of a file's name that is no text is written as it is.
+    """
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    sign, end = error.object[error.start], error.start + 1
+    if "\udc80" <= sign <= "\udcff":
+        return bytes([ord(sign) - 0xDC00]), end
+    spelt = IN_ASCII.get(sign) or sign.encode("ascii", "backslashreplace").decode()
+    while len(spelt) > end - error.start and error.object[end : end + 2] == "  ":
+        end += 1
+    return spelt, end
+
+
+def write_what_can_be_written() -> None:
+    """Spell what a terminal's encoding has not got, in all that is printed from here on."""
+    codecs.register_error("lecture04", _spelt)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="lecture04")

@@ -17,7 +17,7 @@ from lecture04.terminal import width_of, wrapped
 
 USAGE = """\
 Lecture04 trains small Transformers with one part swapped at a time, and says which differences are larger than what \
-two seeds of the same model differ by.
+the random seeds alone can do.
 
   python train.py [GROUP=CHOICE ...] [SETTING=VALUE ...]
       one run

@@ -5,8 +5,7 @@ import sys
 from importlib import import_module
 from typing import NoReturn
 
-from lecture04 import screen
-from lecture04.terminal import readers_may_go, width_of, wrapped
+from lecture04.terminal import readers_may_go, width_of, wrapped, write_what_can_be_written
 
 COMMANDS = {
     "train": ("lecture04.cli.train:entry", "train one model, or with -m a table of them"),
@@ -32,7 +31,7 @@ def help_text() -> str:
     return "\n".join(
         [
             "Lecture04 trains small Transformers with one part swapped at a time, and says which differences are "
-            "larger than what two seeds of the same model differ by.",
+            "larger than what the random seeds alone can do.",
             "",
             "  lecture04 COMMAND ...        lecture04 COMMAND --help says more",
             "",
@@ -43,7 +42,7 @@ def help_text() -> str:
 
 def main(words: list[str] | None = None) -> None:
     """Run a subcommand: of the command line, or these words where a script is another name for one."""
-    screen.write_what_can_be_written()
+    write_what_can_be_written()
     if words is None:
         words = sys.argv[1:]
         sys.argv[0] = "lecture04"  # by this `config.overrides.program` knows what the user typed

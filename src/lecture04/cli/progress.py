@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from lecture04 import screen
+from lecture04 import display
 from lecture04.config import Request, Run
 from lecture04.records.identity import evaluation_key
 from lecture04.records.metrics import METRICS
@@ -41,7 +41,7 @@ class Line:
         """The line as it stands."""
         from rich.text import Text
 
-        elapsed = screen.clock(time.monotonic() - self.began)
+        elapsed = display.clock(time.monotonic() - self.began)
         if not self.step:
             said = f"starting, {elapsed}"
         elif self.step == self.n_steps:
@@ -52,13 +52,13 @@ class Line:
             named = {"train/loss": "loss", "val/ppl": "val ppl"}
             figures = [f"{named[name]} {self.row[name]:.3f}" for name in named if name in self.row]
             said = f"{bar} {self.step:,}/{self.n_steps:,} steps, {', '.join([elapsed + self._left(), *figures])}"
-        return Text(f"{screen.spinner(console)} {said}", no_wrap=True, overflow="ellipsis")
+        return Text(f"{display.spinner(console)} {said}", no_wrap=True, overflow="ellipsis")
 
     def _left(self) -> str:
         if self.step < 2:
             return ""
         seconds = (time.monotonic() - self.started) * (self.n_steps - self.step) / (self.step - 1)
-        return f", {screen.clock(seconds)} left"
+        return f", {display.clock(seconds)} left"
 
 
 @contextmanager
@@ -68,7 +68,7 @@ def run_progress(run: Run, *, show: bool) -> Iterator[Progress]:
         yield lambda step, row: None
         return
     line = Line(run.trainer.steps)
-    with screen.showing(line.draw):
+    with display.showing(line.draw):
         yield line.tick
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from lecture04 import screen
+from lecture04 import display
 from lecture04.records.metrics import METRICS, shown_for
 from lecture04.records.record import Status
 from lecture04.sweep.plan import Job, Plan, status_of, work
@@ -110,12 +110,12 @@ class Board:
         if done == total:  # what is left is evaluated
             return ""
         seconds = (total - done) * (time.monotonic() - self.started) / (done - self.work_before)
-        return f", about {screen.clock(seconds)} left"
+        return f", about {display.clock(seconds)} left"
 
     def times(self) -> str:
         """How many runs are there, and the time."""
         there = sum(row.there for row in self.rows.values())
-        text = f"{there} of {len(self.plan.jobs)} runs, {screen.clock(time.monotonic() - self.began)}{self.left()}"
+        text = f"{there} of {len(self.plan.jobs)} runs, {display.clock(time.monotonic() - self.began)}{self.left()}"
         if self.moving or any(row.running for row in self.rows.values()):
             return text
         untrained = [run for run in self.plan.runs if run.record.folder not in self.trained]
@@ -132,7 +132,7 @@ class Board:
 
         self.read()
         width, space = min(console.width, LINE), console.height - FRAME - 1  # a last line is the cursor's
-        last = Text(f"{screen.spinner(console)} {self.times()}", no_wrap=True, overflow="ellipsis")
+        last = Text(f"{display.spinner(console)} {self.times()}", no_wrap=True, overflow="ellipsis")
         if space < 2:
             return last
         names = list(self.rows)
@@ -167,5 +167,5 @@ def _one_line(text: str) -> str:
 @contextmanager
 def live(plan: Plan) -> Iterator[None]:
     """Show the board while the block runs."""
-    with screen.showing(Board(plan).draw):
+    with display.showing(Board(plan).draw):
         yield

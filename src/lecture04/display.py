@@ -1,8 +1,7 @@
-"""What the terminal is spoken to with: signs that it knows, and a display that moves below what is said meanwhile."""
+"""A display that moves in the terminal while something runs, below what is printed and logged meanwhile."""
 
 from __future__ import annotations
 
-import codecs
 import io
 import logging
 import sys
@@ -14,56 +13,6 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.live import Live
-
-IN_ASCII = {
-    **dict.fromkeys("─━╌═", "-"),
-    **dict.fromkeys("│┃", "|"),
-    **dict.fromkeys("┌┐└┘├┤┬┴┼╺╸╋", "+"),
-    **dict.fromkeys("·•∙", "."),
-    **dict.fromkeys("–‐‑−", "-"),
-    **dict.fromkeys("“”„", '"'),
-    **dict.fromkeys("‘’", "'"),
-    **dict.fromkeys("\xa0\u2009\u202f", " "),
-    **{"±": "+-", "→": "->", "←": "<-", "≤": "<=", "≥": ">=", "≠": "!=", "≈": "~", "×": "x", "÷": "/", "∞": "inf"},
-    **{
-        "§": "section ",
-        "…": "...",
-        "—": "--",
-        "²": "^2",
-        "³": "^3",
-        "√": "sqrt ",
-        "Δ": "delta ",
-        "β": "beta",
-        "µ": "u",
-        "°": " deg",
-    },
-}
-"""Our signs in ASCII."""
-
-
-def _spelt(error: UnicodeError) -> tuple[str | bytes, int]:
-    """What stands for a sign that a stream's encoding has not got, and where to go on behind it.
-
-    A sign that gets longer takes the blanks behind it, so that columns stay in line. One of a name that we do not know
-    is written as Python escapes it; a byte of a file's name that is no text is written as it is.
-    """
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    sign, end = error.object[error.start], error.start + 1
-    if "\udc80" <= sign <= "\udcff":
-        return bytes([ord(sign) - 0xDC00]), end
-    spelt = IN_ASCII.get(sign) or sign.encode("ascii", "backslashreplace").decode()
-    while len(spelt) > end - error.start and error.object[end : end + 2] == "  ":
-        end += 1
-    return spelt, end
-
-
-def write_what_can_be_written() -> None:
-    """Spell what a terminal's encoding has not got, in all that is printed from here on."""
-    codecs.register_error("lecture04", _spelt)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="lecture04")
 
 
 class _Above(io.TextIOBase):
