@@ -78,4 +78,6 @@ def test_tab_is_set_up_behind_a_subcommand_too(forked, tmp_path):
     assert done.stdout.rstrip().endswith("hydra_bash_completion lecture04")
     other = forked("lecture04.cli.main", "runs", "-sc", "install=bash", cwd=tmp_path)
     assert other.returncode == 1
-    assert other.stderr == '-sc: TAB is set up for all commands at once; write `eval "$(lecture04 -sc install=bash)"`.\n'
+    assert (
+        other.stderr == '-sc: TAB is set up for all commands at once; write `eval "$(lecture04 -sc install=bash)"`.\n'
+    )

@@ -30,11 +30,11 @@ def hydras():
 
 def test_what_conf_says_is_what_is_compared_with(hydras):
     node = OmegaConf.to_container(hydras(), resolve=False)
-    assert OURS == {
+    assert {
         "run.dir": node["run"]["dir"],
         "sweep.dir": node["sweep"]["dir"],
         "sweep.subdir": node["sweep"]["subdir"],
-    }
+    } == OURS
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,9 @@ def test_a_folder_named_for_a_run_is_that_runs_alone(warm, tmp_path):
     files = {path: path.read_bytes() for path in (tmp_path / "mein Ordner").rglob("*") if path.suffix == ".json"}
     other = train("ffn=swiglu", "model.d_model=32")
     assert (other.returncode, other.stdout) == (1, "")
-    assert other.stderr.startswith("hydra.run.dir=mein Ordner: another run lies there (model.d_model: 32 here, 64 in it")
+    assert other.stderr.startswith(
+        "hydra.run.dir=mein Ordner: another run lies there (model.d_model: 32 here, 64 in it"
+    )
     assert len(other.stderr.splitlines()) == 1
     assert files == {path: path.read_bytes() for path in files}
     again = train("ffn=relu")

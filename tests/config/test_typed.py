@@ -13,10 +13,26 @@ from lecture04.config.overrides import as_hydra_reads, command_line
 from lecture04.config.typed import PATHS, in_shell, quoted, understood
 
 SIGNS = st.text(st.characters(exclude_categories=("C", "Zl", "Zp")), min_size=1, max_size=12)
-ODD = ("a=b", "x#y", "~x/y"[1:], "mein Ordner", " a  b ", "größe/日本", "it's", 'a"b', "(x)", "[1]", "{a:1}", "a:b", "a\\")
+ODD = (
+    "a=b",
+    "x#y",
+    "~x/y"[1:],
+    "mein Ordner",
+    " a  b ",
+    "größe/日本",
+    "it's",
+    'a"b',
+    "(x)",
+    "[1]",
+    "{a:1}",
+    "a:b",
+    "a\\",
+)
 ODD += ("\\'", "123", "1e3", "true", "-x", "@", "%", "a;b", "a&b", "$HOME", "☃")
 # What is not a text as it stands: quotes, an interpolation, a function of Hydra's, nothing, a missing value.
-PLAIN = SIGNS.filter(lambda text: text.strip() and text[0] not in "'\"~" and "${" not in text and text.lower() != "null")
+PLAIN = SIGNS.filter(
+    lambda text: text.strip() and text[0] not in "'\"~" and "${" not in text and text.lower() != "null"
+)
 
 
 CHEAP = hypothesis_settings(max_examples=40, deadline=None)

@@ -28,7 +28,7 @@ OFFERED = ("-m", "--multirun", "--cfg", "--resolve", "--package", "--info", "--c
 def complaint(arguments: Sequence[str], groups: Sequence[str]) -> str | None:
     """One sentence on what is wrong with the options, or None. What looks like a setting is told how it is typed."""
     known = {option for action in get_args_parser()._actions for option in action.option_strings}
-    for word, after in zip(arguments, [*arguments[1:], ""], strict=True):
+    for word, after in zip(arguments, [*arguments[1:], ""], strict=False):
         if not word.startswith("-"):
             continue
         option, equals, value = word.partition("=")

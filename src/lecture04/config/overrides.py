@@ -113,7 +113,7 @@ def complaint(override: str) -> str | None:
     if equals and not value.strip("'\" ") and (is_text(key) or key in PATHS):
         return f"{override}: no value stands there; write one, or leave {key}= away."
     if any(key == name or key.startswith(f"{name}.") for name in INTERNAL):
-        return f"{key}: not to be typed; {_INSTEAD.get(key, 'it is found out for each run')}."
+        return f"{override}: not to be typed; {_INSTEAD.get(key, 'it is found out for each run')}."
     if value.startswith("interval("):
         return f"{override}: an interval has no list of values; name those to compare, as in `-m {key}=1e-4,1e-3`."
     if key == "hydra.mode":
