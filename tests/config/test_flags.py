@@ -46,6 +46,7 @@ def test_one_sentence_says_what_to_type(words, said):
         "-m ffn=relu,gelu",
         "--cfg job -p ffn",
         "--config-dir conf ffn=relu",
+        "ffn=relu -m seed=0,1",
         "-sc install=bash",
         "--info",
         "--version",
