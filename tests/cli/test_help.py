@@ -61,3 +61,23 @@ def test_help_prints_it_and_nothing_else():
     )
     assert done.stdout == TEXT + "\n"
     assert not done.stderr
+
+
+@pytest.mark.parametrize("makefile", [ROOT / "Makefile", ROOT / "src/lecture04/cli/project/Makefile"])
+@pytest.mark.parametrize("seeds", ["0,1", "range(0,3)", "0, 1"])
+def test_seeds_reach_the_command_as_they_were_typed(makefile, seeds, tmp_path):
+    """In a shell brackets and blanks are its own, if nobody quotes them."""
+    recipe = ["make", "-f", str(makefile), "--no-print-directory", "plan", f"SEEDS={seeds}"]
+    (tmp_path / "lecture04").write_text('#!/bin/sh\nprintf "%s|" "$@"\n')
+    (tmp_path / "lecture04").chmod(0o755)
+    (tmp_path / ".installed").touch()
+    mine = [
+        f"LECTURE04={tmp_path}/lecture04",
+        f"BIN={tmp_path}",
+        f"READY={tmp_path}/.installed",
+        "-o",
+        f"{tmp_path}/.installed",
+    ]
+    done = subprocess.run([*recipe, *mine], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert f"|seed={seeds}|" in done.stdout

@@ -108,3 +108,19 @@ def test_a_seed_shows_the_same_documents_again():
     first, again, other = (lecture04("sample", "2", "--seed", seed).stdout for seed in ("1", "1", "2"))
     assert first == again != other
     assert first.count("perplexity") == 2
+
+
+def test_a_script_of_another_folder_is_named_as_it_was_typed(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mein Haus").mkdir()
+    monkeypatch.setattr(sys, "argv", ["mein Haus/train.py", "ffn=relu"])
+    assert command_line("train.py", ["ffn=relu"]) == "python 'mein Haus/train.py' ffn=relu"
+    assert command_line("probe.py", ["probe=rope"]) == "python 'mein Haus/probe.py' probe=rope"
+    monkeypatch.chdir(tmp_path / "mein Haus")
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "mein Haus" / "train.py")])
+    assert command_line("train.py", []) == "python train.py"
+
+
+@pytest.mark.parametrize("word", ["Train", "RUNS"])
+def test_case_does_not_matter_in_hints(word):
+    assert f"Did you mean {word.lower()}?" in lecture04(word).stderr

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
@@ -42,6 +43,11 @@ def test_make_lists_its_targets_and_the_readme_names_one_of_them(project):
 def test_an_empty_folder_will_do(tmp_path):
     (tmp_path / "a b").mkdir()
     assert f"cd '{tmp_path}/a b'" in new(tmp_path / "a b")
+
+
+def test_a_folder_that_looks_like_an_option_can_be_entered(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "  cd ./-x\n" in new(Path("./-x"))
 
 
 @pytest.mark.parametrize("name", ["file", ".hidden"])

@@ -1,4 +1,4 @@
-"""What begins with a dash: Hydra's options, and habits of other tools: each gets a sentence on what to type."""
+"""What begins with a dash: Hydra's options, and habits of other tools. One sentence says what to type."""
 
 import pytest
 
@@ -41,7 +41,16 @@ def test_one_sentence_says_what_to_type(words, said):
 
 @pytest.mark.parametrize(
     "words",
-    ["-m ffn=relu,gelu", "--cfg job -p ffn", "--config-dir conf ffn=relu", "-sc install=bash", "--info", "--version"],
+    [
+        "",
+        "-m ffn=relu,gelu",
+        "--cfg job -p ffn",
+        "--config-dir conf ffn=relu",
+        "ffn=relu -m seed=0,1",
+        "-sc install=bash",
+        "--info",
+        "--version",
+    ],
 )
 def test_options_that_there_are_pass(words):
     assert complaints(words.split()) == []
@@ -60,9 +69,9 @@ def test_options_that_there_are_pass(words):
             "an interval has no list of values; name those to compare, as in `-m optim.lr=",
         ),
         ("hydra.mode=MULTIRUN", "hydra.mode=MULTIRUN: a table is asked for by -m"),
-        ("sweep.name=../../x", "sweep.name: not to be typed; a table has the name of its sweep file."),
-        ("origin.row=x", "origin.row: not to be typed"),
-        ("init.digest=x", "init.digest: not to be typed"),
+        ("sweep.name=../../x", "sweep.name=../../x: not to be typed; a table has the name of its sweep file."),
+        ("origin.row=x", "origin.row=x: not to be typed"),
+        ("init.digest=x", "init.digest=x: not to be typed"),
     ],
 )
 @pytest.mark.parametrize("more", [[], ["-m"]])

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shlex
 from collections import Counter
 
 import pytest
@@ -106,6 +107,36 @@ def test_the_manifest_says_all_that_the_report_asks_of_it(plan_of):
     assert (manifest.delta, manifest.looks, manifest.title) == (0.01, 2, "Mine")
     written = json.loads(json.dumps(manifest.to_json()))
     assert Manifest.from_json(written, file="sweep.json", name="mine") == manifest
+
+
+def test_what_is_wrong_with_every_row_is_said_once(plan_of):
+    with pytest.raises(UserError) as error:
+        plan_of(star({"a": ["ffn=relu"], "b": ["ffn=gelu", "attention=gqa"]}), "model.n_heads=5")
+    assert str(error.value).startswith("model.n_heads=5: must divide")
+    assert len(str(error.value).splitlines()) == 1
+    with pytest.raises(UserError, match="row 'b': model.n_heads=5"):
+        plan_of(star({"a": ["ffn=relu"], "b": ["model.n_heads=5"]}))
+
+
+def test_a_setting_that_every_swept_part_has_is_set_of_each(plan_of):
+    found = plan_of(Table(), "posenc=rope,rope_half", "posenc.base=500")
+    assert [job.request.run.posenc.base for job in found.jobs] == [500, 500]
+
+
+def test_a_setting_that_one_swept_part_lacks_names_it_and_those_that_have_it(plan_of):
+    with pytest.raises(UserError) as error:
+        plan_of(Table(), "posenc=rope,alibi", "posenc.base=500")
+    assert str(error.value) == (
+        "row 'alibi': posenc.base=500: no such setting of posenc=alibi. That is a setting of posenc=rope, rope_half."
+    )
+
+
+def test_a_run_is_repeated_with_the_folder_of_yamls_that_was_typed(plan_of, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["lecture04"])
+    (job,) = plan_of(Table(), "ffn=swiglu").jobs
+    assert command.repeat(job) == "lecture04 train ffn=swiglu seed=0"
+    typed = ["-m", "ffn=swiglu", "--config-dir", "my conf"]
+    assert shlex.split(command.repeat(job, typed))[2:] == ["--config-dir", "my conf", "ffn=swiglu", "seed=0"]
 
 
 class Launcher:

@@ -146,3 +146,26 @@ def test_a_grids_rows_know_their_slice():
 def test_slices_that_do_not_fit_are_said(design, slices, line, said):
     with pytest.raises(UserError, match=said):
         rows_of(design, {"a": ["ffn=gelu"]}, *line, slices=slices)
+
+
+SESSION_LINES = (
+    *("logger=none", "logger.project=mine", "paths.outputs=there", "runs.reuse=config", "parts=[mine.py]"),
+    "trainer.log_every=3",
+)
+
+
+@pytest.mark.parametrize("line", SESSION_LINES)
+def test_the_session_names_no_row_and_no_table(line):
+    def named(*lines):
+        rows = plain_rows(ask("trainer.steps=5", "seed=0,1", *lines), {*GROUPS, "logger"}.__contains__)
+        table = Table()
+        return [row.name for row in rows], table_name(table, ask("trainer.steps=5", *lines), rows)
+
+    assert named(line) == named()
+    assert named()[0] == ["standard"]
+    assert named("trainer.steps=6") != named()
+
+
+def test_a_row_of_a_file_has_its_texts_as_they_stand_there():
+    rows = rows_of(Design.star, {"a": ["init.folder=mein Ordner=1"]})
+    assert rows["a"] == ["init.folder='mein Ordner=1'"]

@@ -30,7 +30,8 @@ def new(folder: Path) -> str:
     if folder.is_dir() and any(path.name not in LEFT_BY_SYSTEMS for path in folder.iterdir()):
         raise UserError(f"{folder}: the folder holds files; name a new or an empty one.")
     shutil.copytree(TEMPLATE, folder, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
-    return NEXT.format(folder=folder, typed=shlex.quote(str(folder)))
+    typed = f"./{folder}" if str(folder).startswith("-") else str(folder)  # `cd -x` would be an option
+    return NEXT.format(folder=folder, typed=shlex.quote(typed))
 
 
 def entry() -> None:

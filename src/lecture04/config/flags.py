@@ -25,10 +25,25 @@ OFFERED = ("-m", "--multirun", "--cfg", "--resolve", "--package", "--info", "--c
 """The options that a user has a use for."""
 
 
+def options_first(arguments: Sequence[str]) -> list[str]:
+    """Options in front, overrides behind them: argparse wants the overrides side by side."""
+    lines = overrides(arguments)
+    left = list(arguments)
+    for line in lines:
+        left.remove(line)
+    return [*left, *lines]
+
+
+def overrides(arguments: Sequence[str]) -> list[str]:
+    """The arguments that are overrides: neither an option nor an option's value."""
+    pairs = zip(arguments, ["", *arguments], strict=False)
+    return [a for a, before in pairs if not a.startswith("-") and before not in WITH_VALUE]
+
+
 def complaint(arguments: Sequence[str], groups: Sequence[str]) -> str | None:
     """One sentence on what is wrong with the options, or None. What looks like a setting is told how it is typed."""
     known = {option for action in get_args_parser()._actions for option in action.option_strings}
-    for word, after in zip(arguments, [*arguments[1:], ""], strict=True):
+    for word, after in zip(arguments, [*arguments[1:], ""], strict=False):
         if not word.startswith("-"):
             continue
         option, equals, value = word.partition("=")
@@ -37,7 +52,7 @@ def complaint(arguments: Sequence[str], groups: Sequence[str]) -> str | None:
         if option not in known:
             value = value if equals else "VALUE" if after.startswith("-") or "=" in after else after or "VALUE"
             return f"{word if equals else option}: " + _meant(option.lstrip("-"), value, groups)
-    return _unfit(arguments)
+    return _unfit(options_first(arguments))
 
 
 def _meant(name: str, value: str, groups: Sequence[str]) -> str:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from lecture04.config import flags
 from lecture04.config.errors import nearest
-from lecture04.config.flags import WITH_VALUE
+from lecture04.config.flags import options_first as options_first
+from lecture04.config.flags import overrides as overrides
 from lecture04.config.places import CONF, IS_CHECKOUT, yamls
 from lecture04.config.schema import PARTS, SESSION
 from lecture04.config.settings import INTERNAL, is_text
@@ -20,21 +21,6 @@ TYPED: list[str] = []
 """The command line as the user typed it, before anything was added to it."""
 ASKED: list[str] = []
 """With -m, every override that was typed, as Hydra reads it: each row is composed of them (see `for_all_rows`)."""
-
-
-def options_first(arguments: Sequence[str]) -> list[str]:
-    """Options in front, overrides behind them: argparse wants the overrides side by side."""
-    lines = overrides(arguments)
-    left = list(arguments)
-    for line in lines:
-        left.remove(line)
-    return [*left, *lines]
-
-
-def overrides(arguments: Sequence[str]) -> list[str]:
-    """The arguments that are overrides: neither an option nor an option's value."""
-    pairs = zip(arguments, ["", *arguments], strict=False)
-    return [a for a, before in pairs if not a.startswith("-") and before not in WITH_VALUE]
 
 
 def family_of(override: str) -> str:
@@ -113,7 +99,7 @@ def complaint(override: str) -> str | None:
     if equals and not value.strip("'\" ") and (is_text(key) or key in PATHS):
         return f"{override}: no value stands there; write one, or leave {key}= away."
     if any(key == name or key.startswith(f"{name}.") for name in INTERNAL):
-        return f"{key}: not to be typed; {_INSTEAD.get(key, 'it is found out for each run')}."
+        return f"{override}: not to be typed; {_INSTEAD.get(key, 'it is found out for each run')}."
     if value.startswith("interval("):
         return f"{override}: an interval has no list of values; name those to compare, as in `-m {key}=1e-4,1e-3`."
     if key == "hydra.mode":

@@ -82,7 +82,7 @@ def test_one_from_the_command_line(tmp_path):
     folder = tmp_path / "outputs" / "probes" / "t5_buckets"
     assert {path.name for path in folder.iterdir()} == {"table.csv", "table.md"}
     assert str(folder) in done.stdout
-    assert "Made by `python probe.py probe=t5_buckets`." in (folder / "table.md").read_text()
+    assert f"Made by `python {ROOT}/probe.py probe=t5_buckets`." in (folder / "table.md").read_text()
 
 
 @pytest.mark.slow

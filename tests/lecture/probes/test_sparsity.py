@@ -108,7 +108,10 @@ def probe(folder, *arguments):
 def test_a_missing_table_is_one_sentence_with_the_command_and_leaves_no_folder(tmp_path):
     done = probe(tmp_path)
     assert done.returncode == 1
-    assert done.stderr == "probe.sweep=ffn: no such table lies in outputs; make it: python train.py -m sweeps=ffn\n"
+    assert (
+        done.stderr
+        == f"probe.sweep=ffn: no such table lies in outputs; make it: python {ROOT}/train.py -m sweeps=ffn\n"
+    )
     assert not done.stdout
     assert not list(tmp_path.iterdir())
 
