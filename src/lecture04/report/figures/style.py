@@ -37,8 +37,6 @@ LOOKS = {
     "no noise": Look(_QUIET, "D", "diamond", False),
     "no verdict": Look(_QUIET, "x", "cross", False),
 }
-PLAIN = Look(_QUIET, "o", "circle", True)
-"""A difference that has no verdict, since its metric carries none."""
 
 COLOURS = (
     Colour("#005f99", "#58abe2"),
