@@ -1,7 +1,7 @@
 """How far apart the lines of the figures stay where colours are lost: `python tools/colours.py`.
 
-For the two lines with the same dashes that are nearest to each other: their difference by CIEDE2000 (2 is just seen side
-by side), as they are, as a reader without the receptors for red sees them (protanopia, by the matrix of Machado,
+For the two lines with the same dashes that are nearest to each other: their difference by CIEDE2000 (2 is just seen
+side by side), as they are, as a reader without the receptors for red sees them (protanopia, by the matrix of Machado,
 Oliveira and Fernandes 2009), and printed in grey (by luminance). Lines with other dashes differ by these.
 """
 
@@ -83,7 +83,7 @@ def report() -> Iterator[str]:
     for ground, colour in GROUNDS.items():
         for name, seen in SEEN.items():
             difference, i, j = nearest(ground, seen)
-            yield f"{ground}, {name}: the nearest two lines of the same dashes differ by {difference:.1f} (rows {i}, {j})"
+            yield f"{ground}, {name}: the nearest lines of the same dashes differ by {difference:.1f} (rows {i}, {j})"
         least = min(contrast(getattr(line(i)[0], ground), colour) for i in range(MOST_TOLD_APART))
         yield f"{ground}: every line has a contrast of {least:.1f} or more with its ground"
 
