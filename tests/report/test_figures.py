@@ -13,7 +13,7 @@ import pytest
 
 from lecture04.report.comparison import judge_primary
 from lecture04.report.figures import SETTINGS, data, paper, write
-from lecture04.report.figures.style import LOOKS, MOST_TOLD_APART, kind, line
+from lecture04.report.figures.style import LOOKS, kind
 from lecture04.report.results import collect
 
 NAN = math.nan
@@ -75,7 +75,8 @@ def test_the_axis_shows_what_was_reached_and_not_the_first_steps():
     low, high = data.y_range([curve])
     assert 1.5 < low < 1.9
     assert 3.1 < high < 3.5
-    assert data.y_range([curve], floor=0.0)[0] == 0
+    low, _ = data.y_range([curve], best=0.0)
+    assert -1 < low < 0, "the best possible stands on it, with room for its label"
 
 
 def test_a_waterfall_goes_from_mean_to_mean_and_stops_at_a_diverged_row(sweep):
@@ -113,10 +114,8 @@ def test_the_forests_points_intervals_and_grey_band_are_drawn_where_they_belong(
     assert "better" in {text.get_text() for text in axes.texts}
 
 
-def test_verdicts_and_rows_differ_without_their_colours():
+def test_verdicts_differ_without_their_colours():
     assert len({(look.shape, look.filled) for look in LOOKS.values()}) == len(LOOKS)
-    lines = [line(i) for i in range(MOST_TOLD_APART)]
-    assert len(set(lines)) == MOST_TOLD_APART
     assert {kind(word) for word in ("diverged 1/3", "better")} == {"diverged", "better"}
 
 
@@ -189,3 +188,80 @@ def test_the_command_says_where_it_put_things_and_imports_no_torch(sweep):
     where, names = done.stdout.strip().split(": ")
     assert Path(where) == folder / "figures"
     assert all((Path(where) / f"{name}.svg").exists() for name in names.split(", "))
+
+
+def test_a_seeds_difference_is_to_the_same_seed_and_their_mean_is_the_difference_shown(sweep):
+    judged = judge_primary(collect(sweep(ROWS)))
+    verdict = judged.by_row("star")["$x_1$ & <b>"]
+    dots = data.seed_differences(judged, verdict)
+    assert dots == pytest.approx({s: 100 * (ROWS["$x_1$ & <b>"][s] / ROWS["base"][s] - 1) for s in range(3)})
+    mean = sum(math.log1p(x / 100) for x in dots.values()) / 3
+    assert mean == pytest.approx(verdict.delta)
+    assert data.dots_in_words(judged, "star", "base") == "small dots: the single seeds, each less the same seed of base"
+    assert data.seed_differences(judged, judged.by_row("star")["wild"]) == {}
+
+
+def test_where_a_seed_is_missing_the_differences_are_to_the_references_mean(sweep):
+    judged = judge_primary(collect(sweep({"base": (3.8, 3.9, None), "b": (3.6, 3.7, 3.8)})))
+    (verdict,) = judged.verdicts
+    dots = data.seed_differences(judged, verdict)
+    mean = math.sqrt(3.8 * 3.9)
+    assert dots == pytest.approx({0: 100 * (3.6 / mean - 1), 1: 100 * (3.7 / mean - 1), 2: 100 * (3.8 / mean - 1)})
+    assert "less that row's mean" in data.dots_in_words(judged, "star", "base")
+    assert sum(math.log1p(x / 100) for x in dots.values()) / 3 == pytest.approx(verdict.delta)
+
+
+def test_the_forest_of_a_paper_has_every_seed_and_says_which_side_is_better(sweep):
+    judged = judge_primary(collect(sweep(ROWS)))
+    axes = paper.forest(judged, "star").axes[0]
+    (dots, *_) = [x for x in axes.lines if x.get_gid() == "seeds"]
+    verdict = judged.by_row("star")["$x_1$ & <b>"]
+    assert list(dots.get_xdata()) == pytest.approx([*data.seed_differences(judged, verdict).values()])
+    assert axes.get_xlabel() == "test ppl: difference to base in % (left is better)"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        ([5.0], [5.0]),
+        ([2.0, 8.0], [2.0, 8.0]),
+        ([5.0, 5.0], [4.5, 5.5]),
+        ([5.2, 5.0, 5.1], [6.1, 4.1, 5.1]),
+        ([0.0, 0.0, 9.0], [0.0, 1.0, 9.0]),
+        ([10.0, 10.0], [9.0, 10.0]),
+        ([4.0, 4.9, 5.7], [pytest.approx(3.8666667), pytest.approx(4.8666667), pytest.approx(5.8666667)]),
+        ([5.0] * 21, [i / 2 for i in range(21)]),
+        ([], []),
+    ],
+)
+def test_labels_are_spread_as_little_as_can_be(wanted, expected):
+    assert data.spread(wanted, 1.0, 0.0, 10.0) == pytest.approx(expected)
+
+
+def test_the_floor_is_the_nll_less_the_excess_and_the_same_for_all_runs(sweep):
+    folder = sweep({"base": (3.80, 3.82), "b": (3.30, NAN)})
+    assert data.floor(collect(folder), "val") is None, "a source without a true distribution has none"
+    for file in sorted(folder.parents[1].glob("runs/*/evals/key.json")):
+        content = json.loads(file.read_text())
+        nll = content["metrics"]["test/nll"]
+        more = {"test/excess": nll and nll - 1.1, "val/nll": nll and nll + 0.2, "val/excess": nll and nll - 1.1}
+        file.write_text(json.dumps(content | {"metrics": content["metrics"] | more}))
+    results = collect(folder)
+    assert data.floor(results, "val") == pytest.approx(1.3)
+    assert data.best_possible(results, "test/ppl") == pytest.approx(math.exp(1.1))
+    assert data.best_possible(results, "test/nll") == pytest.approx(1.1)
+    assert data.best_possible(results, "pronouns/accuracy") is None
+    axes = paper.curves(results).axes
+    assert not [x for x in axes[0].lines if x.get_linestyle() == ":"], "train/excess is not known"
+    first = next(folder.parents[1].glob("runs/0-s0/evals/key.json"))
+    content = json.loads(first.read_text())
+    first.write_text(json.dumps(content | {"metrics": content["metrics"] | {"val/excess": 0.0}}))
+    assert data.floor(collect(folder), "val") is None, "one run was measured on other tokens"
+
+
+def test_curves_have_their_names_at_their_ends(sweep):
+    figure = paper.curves(collect(sweep(ROWS)))
+    texts = {text.get_text() for text in figure.axes[0].texts}
+    assert texts == {"base", "$x_1$ & <b>", "wild"}
+    assert figure.axes[0].get_ylabel().endswith("(lower is better)")
+    assert not figure.legends

@@ -149,6 +149,7 @@ def test_contrasts_csv_has_every_field_of_every_verdict(values, settings, table_
     assert len(lines) == sum(len(one.verdicts) for one in judged)
     assert len({(line["metric"], line["family"], line["row"]) for line in lines}) == len(lines)
     assert {line["metric"] for line in lines if line["corrected"] == "True"} == {"test/nll"}
+    assert {line["verdict"] for line in lines if line["corrected"] == "False"} <= {""}, "on the primary metric alone"
     expected = judge(
         judged[0].values,
         design=settings.get("design", "star"),

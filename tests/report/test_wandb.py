@@ -12,6 +12,7 @@ import pytest
 
 from lecture04.config import Logger, WandB
 from lecture04.report import figures, html, wandb
+from lecture04.report.answer import answer
 from lecture04.report.comparison import judge_all
 from lecture04.report.contrasts import contrasts
 from lecture04.report.results import collect
@@ -55,7 +56,7 @@ def read_back(folder):
     }
 
 
-def test_one_run_carries_the_contrasts_the_figures_and_the_page(table_folder, at_home, monkeypatch):
+def test_one_run_carries_the_answer_the_verdicts_the_figures_and_the_page(table_folder, at_home, monkeypatch):
     monkeypatch.setattr(wandb, "PATIENCE", 90.0)  # other tests run beside this one
     folder = table_folder(ROWS)
     figures.write(folder), html.write(folder)
@@ -66,10 +67,22 @@ def test_one_run_carries_the_contrasts_the_figures_and_the_page(table_folder, at
     config = run["config"]["update"]
     assert (config["sweep"], config["rows"], config["design"]) == ("mine", list(ROWS), "star")
     assert not [exit for exit in records["exit"] if exit.get("exit_code", 0)]
-    tables = [path for name, path in files.items() if name.endswith(".table.json")]
-    assert len(tables) == 1
-    table = json.loads(tables[0].read_text())
-    expected = contrasts(judge_all(collect(folder)))
+    judged = judge_all(results := collect(folder))
+    said = answer(results, judged[0])
+    assert run["notes"] == said
+    assert said in [summary["update"].get("answer") for summary in records["summary"]]
+    found = {
+        Path(name).name.split("_")[0]: json.loads(path.read_text()) for name, path in files.items() if "table" in name
+    }
+    assert set(found) == {"verdicts", "contrasts"}
+    assert found["verdicts"]["columns"] == ["row", "against", "difference", "low", "high", "unit", "verdict"]
+    better, wild = found["verdicts"]["data"]
+    (v, _) = judged[0].verdicts
+    assert (better[0], better[1], better[5], better[6]) == (v.row, "base", "%", "better")
+    assert better[2:5] == pytest.approx([judged[0].shown(x) for x in (v.delta, v.lower, v.upper)], rel=1e-4)
+    assert wild == ["wild", "base", None, None, None, "%", "diverged 1/3"]
+    table = found["contrasts"]
+    expected = contrasts(judged)
     assert table["columns"] == list(expected.columns)
     place = table["columns"].index
     for line, (_, contrast) in zip(table["data"], expected.iterrows(), strict=True):

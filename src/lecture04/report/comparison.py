@@ -115,13 +115,17 @@ def excess_of(results: Results, metric: str) -> str:
     return name if kind in ("nll", "ppl") and any(results.values(name).values()) else ""
 
 
+def judged_beside(manifest: Manifest) -> list[str]:
+    """The other columns that seeds move, so that they are judged too."""
+    # An excess is its NLL less the same number in every row: the differences are the same ones.
+    again = manifest.primary.removesuffix("/nll") + "/excess"
+    _, others = shown_metrics(manifest)
+    return [name for name in others if name in METRICS and METRICS[name].noisy and name != again]
+
+
 def judge_all(results: Results) -> list[Judged]:
     """Every metric of a sweep that seeds move, the primary first."""
-    _, others = shown_metrics(results.manifest)
-    # An excess is its NLL less the same number in every row: the differences are the same ones.
-    again = results.manifest.primary.removesuffix("/nll") + "/excess"
-    noisy = [name for name in others if name in METRICS and METRICS[name].noisy and name != again]
-    return [judge_primary(results), *(judge_metric(results, name) for name in noisy)]
+    return [judge_primary(results), *(judge_metric(results, name) for name in judged_beside(results.manifest))]
 
 
 def judge_primary(results: Results) -> Judged:

@@ -13,7 +13,7 @@ FIELDS: dict[str, Callable[[Judged, Verdict], object]] = {
     "family": lambda judged, v: v.family,
     "row": lambda judged, v: v.row,
     "reference": lambda judged, v: v.reference,
-    "verdict": lambda judged, v: v.verdict,
+    "verdict": lambda judged, v: v.verdict if judged.primary else "",
     "n": lambda judged, v: v.n,
     "n_reference": lambda judged, v: v.n_reference,
     "delta": lambda judged, v: v.delta,
@@ -53,7 +53,7 @@ FIELDS: dict[str, Callable[[Judged, Verdict], object]] = {
 def contrasts(judged: Sequence[Judged]) -> pd.DataFrame:
     """Every contrast of every judged metric; figures are on the judged scale but for `shown` and its two ends.
 
-    `corrected` is True for the primary metric, whose verdicts count; the others are uncorrected across metrics.
+    `corrected` is True for the primary metric, which alone carries verdicts; the others are uncorrected across metrics.
     """
     lines = [[field(one, v) for field in FIELDS.values()] for one in judged for v in one.verdicts]
     return pd.DataFrame(lines, columns=list(FIELDS))

@@ -6,7 +6,7 @@ verdicts; the other judged metrics show their bands.
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from lecture04.config.resolve import MISMATCH_WARNING
@@ -38,18 +38,7 @@ def build(results: Results, judged: Sequence[Judged] | None = None) -> list[Tabl
     return [main, second] if second else [main]
 
 
-def judged_table(results: Results, judged: Judged, *, seeds_needed: bool = True) -> Table:
-    """The table with the verdicts, without the columns that do not depend on the metric and the baseline.
-
-    `seeds_needed`: False leaves that column empty, whose figures take some ten milliseconds each.
-    """
-    columns = [*columns_of_verdicts(results, judged, seeds_needed=seeds_needed), *columns_of_seeds(results, judged)]
-    return Table.of(results.manifest.title, columns, results.rows, legend(results, judged), results.breaks)
-
-
-def columns_of_verdicts(
-    results: Results, judged: Judged, *, seeds_needed: bool = True, details: bool = True
-) -> Iterator[Column[str]]:
+def columns_of_verdicts(results: Results, judged: Judged, *, details: bool = True) -> Iterator[Column[str]]:
     """The rows' names and means, and all that is said of their differences; the items are the rows' names.
 
     `details`: False for the differences and the verdicts alone.
@@ -66,8 +55,7 @@ def columns_of_verdicts(
         return
     for family in judged.families:
         shown = [detail for detail in DETAILS if detail is not SEEDS_FOR_MARGIN or results.manifest.delta is not None]
-        shown.append(SEEDS_NEEDED if seeds_needed else replace(SEEDS_NEEDED, cell=lambda judged, v: Cell()))
-        yield from of_family(judged, family, shown, f"{family} details")
+        yield from of_family(judged, family, [*shown, SEEDS_NEEDED], f"{family} details")
 
 
 def asked_columns(results: Results) -> Iterator[Column[str]]:

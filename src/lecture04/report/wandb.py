@@ -1,20 +1,25 @@
-"""A finished table in Weights & Biases: one run of job_type=table, with its contrasts, its figures and its page.
+"""A finished table in Weights & Biases: one run of job_type=table, with its answer, verdicts, figures and page.
 
 Sent from a process of its own, so that the parent of a sweep imports no wandb, and a W&B that hangs can be left behind.
 """
 
+from __future__ import annotations
+
 import logging
+import math
 import os
 import shlex
 import signal
 import subprocess
 import sys
 import tempfile
-from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lecture04.config import Logger, WandB
+
+if TYPE_CHECKING:
+    from lecture04.report.comparison import Judged
 
 log = logging.getLogger(__name__)
 
@@ -79,6 +84,7 @@ def log_table(folder: Path, *, project: str, mode: str) -> None:
     from lecture04.records.tracker import quiet_settings
     from lecture04.report import figures as drawn
     from lecture04.report import html
+    from lecture04.report.answer import answer
     from lecture04.report.comparison import judge_all
     from lecture04.report.contrasts import contrasts
     from lecture04.report.results import collect
@@ -87,8 +93,10 @@ def log_table(folder: Path, *, project: str, mode: str) -> None:
     judged = judge_all(results)
     figures = drawn.write(folder, ("png",))
     html.write(folder)
+    said = answer(results, judged[0])
     content: dict[str, Any] = {
-        "contrasts": wandb.Table(dataframe=contrasts(judged).astype(object), allow_mixed_types=True)
+        "verdicts": wandb.Table(columns=list(VERDICTS), data=verdicts(judged[0]), allow_mixed_types=True),
+        "contrasts": wandb.Table(dataframe=contrasts(judged).astype(object), allow_mixed_types=True),
     }
     content |= {f"figures/{path.stem}": wandb.Image(str(path), caption=path.stem) for path in figures}
     if (page := folder / "report.html").exists():
@@ -100,6 +108,7 @@ def log_table(folder: Path, *, project: str, mode: str) -> None:
     run = wandb.init(
         project=project,
         name=f"{manifest.name} table"[:128],
+        notes=said,
         job_type="table",
         tags=["table", manifest.design],
         config={
@@ -116,5 +125,18 @@ def log_table(folder: Path, *, project: str, mode: str) -> None:
         settings=settings,
     )
     run.log(content)
-    run.summary.update({"verdicts": dict(Counter(v.verdict for v in judged[0].verdicts))})
+    run.summary.update({"answer": said})
     run.finish()
+
+
+VERDICTS = ("row", "against", "difference", "low", "high", "unit", "verdict")
+"""The columns of the first table."""
+
+
+def verdicts(judged: Judged) -> list[Any]:
+    """A line a difference of the metric that carries the verdicts, as the terminal shows them; None for no figure."""
+
+    def figures(*ends: float) -> list[float | None]:
+        return [None if math.isnan(end) else round(judged.shown(end), 6) for end in ends]
+
+    return [[v.row, v.reference, *figures(v.delta, v.lower, v.upper), judged.unit, v.verdict] for v in judged.verdicts]

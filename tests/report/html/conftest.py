@@ -2,16 +2,23 @@
 
 import json
 import math
+import os
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from lecture04.records.record import Record
+from lecture04.report.html import write
 
 EVIL = """<script>document.title="run"</script><img src=x onerror="document.title='run'">"""
 AWKWARD = """a & b < "c" 'd' | $x_1$ {{ 7*7 }} ̈ß漢 </script>"""
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+DRAWN = "body[data-drawn=yes]"
 STEPS = (10, 20, 30, 40, 50)
+FLOOR = 1.1
+"""The true distribution's NLL on the test split; .1 more on the validation split, .03 less on the training split."""
 
 
 def measured(ppl):
@@ -19,6 +26,7 @@ def measured(ppl):
     nll = math.log(ppl)
     accuracy = 0.9 if math.isnan(ppl) else round(500 * min(1, 1.2 - ppl / 20)) / 500
     found = {"test/ppl": ppl, "test/nll": nll, "train/nll": nll - 0.03, "possessive/accuracy": accuracy}
+    found |= {"val/nll": nll + 0.1, "test/excess": nll - FLOOR, "val/excess": nll - FLOOR, "train/excess": nll - FLOOR}
     return {name: None if math.isnan(x) else x for name, x in found.items()} | {"possessive/n": 500}
 
 
@@ -113,6 +121,27 @@ def path(make_sweep):
 
 
 @pytest.fixture(scope="session")
+def recipe(make_sweep):
+    """A path of seven rows and three seeds, each adding a part: as large as the tables of the lecture."""
+    rng = np.random.default_rng(6)
+    parts = {
+        "2017": (3.815, []),
+        "+ pre-norm": (3.853, ["placement=pre"]),
+        "+ RMSNorm": (3.862, ["norm=rmsnorm"]),
+        "+ SwiGLU": (3.846, ["ffn=swiglu"]),
+        "+ RoPE": (3.796, ["posenc=rope"]),
+        "+ GQA": (3.795, ["attention=gqa"]),
+        "+ no biases": (3.790, ["model.bias=false"]),
+    }
+    overrides, so_far = {}, ["recipe=transformer_2017"]
+    for row, (_, more) in parts.items():
+        so_far = [*so_far, *more]
+        overrides[row] = so_far
+    rows = {row: draw(rng, centre, noise=0.004) for row, (centre, _) in parts.items()}
+    return make_sweep(rows, design="path", overrides=overrides, name="recipe", title="From the 2017 recipe to Llama's")
+
+
+@pytest.fixture(scope="session")
 def grid(make_sweep):
     """Two rows in each of two slices."""
     rng = np.random.default_rng(7)
@@ -128,3 +157,64 @@ def hundred(make_sweep):
     rng = np.random.default_rng(8)
     rows = {f"row number {i}": draw(rng, 3.8 + 0.01 * (i % 7)) for i in range(100)}
     return make_sweep(rows, name="hundred")
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A headless Chromium of this machine."""
+    program = next(filter(None, map(shutil.which, BROWSERS)), None)
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        program = None
+    if program is None:
+        absent = pytest.fail if os.environ.get("BROWSER_TESTS") == "required" else pytest.skip
+        absent("no Chromium is installed, or no playwright")
+    with sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def visit(browser):
+    """`visit(file, size=..., **context)`: the page, drawn; at the end no error was said and nothing was fetched."""
+    contexts, complaints, fetched = [], [], []
+
+    def visit(file, size=(1280, 900), **options):
+        context = browser.new_context(viewport={"width": size[0], "height": size[1]}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(60_000)
+        page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: fetched.append(request.url))
+        page.goto(file.as_uri())
+        if file.name != "index.html":
+            page.wait_for_selector(DRAWN)
+        return page
+
+    yield visit
+    for context in contexts:
+        context.close()
+    assert not complaints
+    assert [url for url in fetched if not url.startswith("data:")] == [url for url in fetched if ".html" in url]
+    assert all(url.startswith(("file:", "data:")) for url in fetched)
+
+
+@pytest.fixture(scope="session")
+def pages(star, path, grid, recipe):
+    return {
+        name: write(folder) for name, folder in {"star": star, "path": path, "grid": grid, "recipe": recipe}.items()
+    }
+
+
+@pytest.fixture
+def choose():
+    """`choose(page, "#metric", "train/nll")`: choose it, and wait until all is drawn."""
+
+    def choose(page, what, value):
+        page.select_option(what, value)
+        page.wait_for_selector(DRAWN)
+
+    return choose

@@ -6,15 +6,26 @@ from collections import Counter
 
 import pytest
 
-from lecture04.report.figures.style import kind
-from lecture04.report.html.views import MOST_CONTRASTS, choices, combinations, views
+from lecture04.report.html.views import MOST_CONTRASTS, NO_VERDICTS, choices, combinations
+from lecture04.report.html.views import shown as as_shown
+from lecture04.report.html.views import views as judged_views
 from lecture04.report.results import collect
 from lecture04.stats import Identity, Log, Logit, judge, judged_values
 
 
+def views(results):
+    """{choice: what the page shows of it}."""
+    return {key: as_shown(view) for key, view in judged_views(results).items()}
+
+
+def ids(view):
+    """The columns' names."""
+    return [id for id, *_ in view["columns"]]
+
+
 def column(view, name):
     """{row's number: text} of a column."""
-    place = [id for id, _ in view["columns"]].index(name)
+    place = ids(view).index(name)
     return {i: cells[place] for i, cells in enumerate(view["cells"])}
 
 
@@ -36,17 +47,42 @@ def test_every_choice_of_a_star_is_judged_by_the_protocol(star):
             view = shown[f"{metric}|{number}"]
             delta = 0.03 if metric == "test/ppl" else None  # declared for the primary metric
             scale, verdicts = independent(results, metric, baseline, delta=delta)
-            said, differences = column(view, "verdict:star"), column(view, "difference:star")
-            assert said[number] == "baseline"
+            differences = column(view, "difference:star")
             for v in verdicts:
-                row = results.rows.index(v.row)
-                assert said[row] == v.verdict
                 if not math.isnan(v.delta):
-                    found = [float(x) for x in re.findall(r"[-+]?\d+\.\d+", differences[row])]
-                    assert found[0] == pytest.approx(scale.difference(v.delta), abs=0.006)
-            assert Counter(re.findall(r"\d+ ([a-z ]+)", view["summary"].partition(": ")[2])) == Counter(
-                {kind(v.verdict) for v in verdicts}
-            )
+                    text = differences[results.rows.index(v.row)]
+                    assert "±" not in text
+                    found = [float(x) for x in re.findall(r"[-+]?\d+\.\d+", text)]
+                    ends = [x for x in (v.lower, v.upper) if not math.isnan(x)]
+                    expected = [scale.difference(x) for x in (v.delta, *ends)]
+                    assert found == pytest.approx(expected, abs=0.006)
+            if metric != "test/ppl":
+                assert not [name for name in ids(view) if name.startswith(("verdict", "p_", "seeds_needed"))]
+                assert {entry[7] for entry in view["forest"]["star"]} == {""}
+                assert view["remark"].startswith(NO_VERDICTS)
+                assert not [term for term, _ in view["notes"] if term in ("better", "worse", "within noise")]
+                continue
+            said = column(view, "verdict:star")
+            assert said[number] == "baseline"
+            assert {results.rows.index(v.row): v.verdict for v in verdicts} == {
+                row: word for row, word in said.items() if row != number
+            }
+            assert bool(view["remark"]) == bool(number), "another baseline is one more look"
+
+
+def test_seeds_needed_and_p_are_those_of_the_tables_own_choice(star):
+    """They take some ten milliseconds each, of each contrast of each view."""
+    shown = views(collect(star))
+    details = {"p_adjusted:star", "p_welch:star", "seeds_needed:star", "margin_seeds:star"}
+    assert {key for key, view in shown.items() if details & {*ids(view)}} == {"test/ppl|0"}
+    assert details <= {*ids(shown["test/ppl|0"])}
+
+
+def test_the_excess_stands_beside_the_mean(star):
+    shown = views(collect(star))
+    assert ids(shown["test/ppl|0"])[:3] == ["row", "mean", "excess"]
+    assert "excess" in ids(shown["train/nll|0"])
+    assert "excess" not in ids(shown["pronouns/accuracy|0"])
 
 
 def test_what_the_forest_draws_is_the_verdicts_interval(star):
@@ -54,7 +90,7 @@ def test_what_the_forest_draws_is_the_verdicts_interval(star):
     view = views(results)["test/ppl|1"]
     scale, verdicts = independent(results, "test/ppl", results.rows[1], delta=0.03)
     assert view["margins"] == pytest.approx([scale.difference(-0.03), scale.difference(0.03)], rel=1e-4)
-    for v, (row, reference, value, low, high, noise_low, noise_high, said) in zip(
+    for v, (row, reference, value, low, high, noise_low, noise_high, said, dots) in zip(
         verdicts, view["forest"]["star"], strict=True
     ):
         assert (results.rows[row], results.rows[reference], said) == (v.row, v.reference, v.verdict)
@@ -63,6 +99,9 @@ def test_what_the_forest_draws_is_the_verdicts_interval(star):
         assert drawn == pytest.approx(
             [math.nan if math.isnan(x) else scale.difference(x) for x in judged], rel=1e-4, nan_ok=True
         )
+        own, other = (results.values("test/ppl")[name] for name in (v.row, v.reference))
+        paired = {seed: 100 * (own[seed] / other[seed] - 1) for seed in own} if not math.isnan(v.delta) else {}
+        assert dict(dots) == pytest.approx(paired, rel=1e-3)
 
 
 def test_the_views_differ_between_baselines(star):
@@ -87,9 +126,12 @@ def test_a_path_and_a_grid_have_their_own_baselines(path, grid):
             assert all(said[results.rows.index(row)] == word for row, word in of_family.items())
 
 
-def test_a_table_of_very_many_rows_keeps_every_baseline_for_its_primary_metric(hundred):
-    results = collect(hundred)
-    found = Counter(metric for metric, _ in combinations(results))
-    assert found["test/ppl"] == 100
-    assert set(found.values()) == {100, 1}
-    assert sum(found.values()) * 99 <= MOST_CONTRASTS
+def test_a_table_of_very_many_rows_keeps_its_own_baseline(hundred, make_sweep):
+    """Every baseline of the primary metric where they fit; then those of the other metrics go first."""
+    sixty = make_sweep({f"row {i}": (3.8, 3.9) for i in range(60)}, name="sixty")
+    for folder, expected in ((hundred, 1), (sixty, 60)):
+        results = collect(folder)
+        found = Counter(metric for metric, _ in combinations(results))
+        assert found["test/ppl"] == expected
+        assert {found[metric] for metric in found if metric != "test/ppl"} == {1}
+        assert sum(found.values()) * len(results.rows) <= MOST_CONTRASTS

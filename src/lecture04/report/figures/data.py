@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lecture04.records.metrics import Metric
 from lecture04.records.record import Status
 from lecture04.report.comparison import Judged
 from lecture04.report.results import Results
@@ -13,7 +14,95 @@ from lecture04.stats import Verdict
 
 MOST_POINTS = 100
 """Points of a curve; more would be wider than a page and make its file large."""
-CURVES = {"val/nll": "validation NLL, nats per token", "train/loss": "training loss, nats per token"}
+CURVES = {
+    "val/nll": "validation NLL, nats per token (lower is better)",
+    "train/loss": "training loss, nats per token (lower is better)",
+}
+POSITIONS = "excess over the true NLL, nats per token (lower is better)"
+PLOT_HEIGHT = 300
+"""Pixels of the page's curves."""
+SAME = 1e-6
+"""Nats by which the true distribution's NLL may differ between runs that were measured on the same tokens."""
+
+
+def with_direction(metric: Metric) -> str:
+    """`test ppl (lower is better)`."""
+    return f"{metric.label} ({'lower' if metric.lower_is_better else 'higher'} is better)"
+
+
+def side_of_better(metric: Metric) -> str:
+    """`left is better`: on which side of 0 the better differences stand."""
+    return f"{'left' if metric.lower_is_better else 'right'} is better"
+
+
+def floor(results: Results, split: str) -> float | None:
+    """The true distribution's NLL on a split, in nats per token: no model can have less, in the mean.
+
+    It is what the runs' NLL has over their excess, the same number for all runs that were measured on the same tokens;
+    None where it is not known, or where it is not the same for all.
+    """
+    nll, excess = (results.values(f"{split}/{kind}") for kind in ("nll", "excess"))
+    both = [(seeds[seed], over) for row, seeds in nll.items() for seed, over in excess[row].items() if seed in seeds]
+    found = [value - over for value, over in both if math.isfinite(value - over)]
+    return sum(found) / len(found) if found and max(found) - min(found) < SAME else None
+
+
+def best_possible(results: Results, metric: str) -> float | None:
+    """What the true distribution reaches of an NLL or a perplexity; None where that is not known."""
+    split, _, kind = metric.partition("/")
+    least = floor(results, split) if kind in ("nll", "ppl") else None
+    return math.exp(least) if least is not None and kind == "ppl" else least
+
+
+def seed_differences(judged: Judged, v: Verdict) -> dict[int, float]:
+    """{seed: its difference}, in shown units: a verdict's dots, whose mean on the judged scale is its difference.
+
+    Each run less the reference's run of the same seed; less the reference's mean, where the two rows have not got the
+    same seeds (`are_paired`). Empty without a difference.
+    """
+    if math.isnan(v.delta):
+        return {}
+    row, reference = judged.values[v.row], judged.values[v.reference]
+    mean = _mean(judged, v.reference)
+    paired = are_paired(judged, v)
+    return {seed: judged.shown(row[seed] - (reference[seed] if paired else mean)) for seed in sorted(row)}
+
+
+def are_paired(judged: Judged, v: Verdict) -> bool:
+    """Whether both rows of a contrast have the same seeds."""
+    return judged.values[v.row].keys() == judged.values[v.reference].keys()
+
+
+DOTS = "small dots: the single seeds, each less the same seed of {reference}"
+UNPAIRED = " (less that row's mean, where the two have not the same seeds)"
+
+
+def dots_in_words(judged: Judged, family: str, reference: str) -> str:
+    """What the dots of a forest plot are."""
+    paired = all(are_paired(judged, v) for v in judged.of_family(family) if not math.isnan(v.delta))
+    return DOTS.format(reference=reference) + ("" if paired else UNPAIRED)
+
+
+def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Places for labels that would like to stand at `wanted`: between `low` and `high`, at least `gap` apart.
+
+    Labels that would be too near form a stretch, whose middle is the mean of what they want. Where there is no room for
+    all, they stand as far apart as there is.
+    """
+    gap = min(gap, (high - low) / max(len(wanted) - 1, 1))
+
+    def start(stretch: Sequence[int]) -> float:
+        length = gap * (len(stretch) - 1)
+        middle = sum(wanted[i] for i in stretch) / len(stretch)
+        return min(max(middle - length / 2, low), high - length)
+
+    stretches: list[list[int]] = []
+    for i in sorted(range(len(wanted)), key=lambda i: wanted[i]):
+        stretches.append([i])
+        while len(stretches) > 1 and start(stretches[-1]) < start(stretches[-2]) + gap * len(stretches[-2]):
+            stretches[-2:] = [stretches[-2] + stretches[-1]]
+    places = {i: start(stretch) + gap * n for stretch in stretches for n, i in enumerate(stretch)}
+    return [places[i] for i in range(len(wanted))]
 
 
 def margins(judged: Judged) -> list[float]:
@@ -92,13 +181,16 @@ class Curve:
     n: int
 
 
-def y_range(curves: Iterable[Curve], floor: float | None = None) -> tuple[float, float]:
-    """What the y axis shows: the first steps tower over all that is of interest, so it ends at what a tenth reached."""
+def y_range(curves: Iterable[Curve], best: float | None = None) -> tuple[float, float]:
+    """What the y axis shows: the first steps tower over all that is of interest, so it ends at what a fifth reached.
+
+    `best`: the best that is possible, which stands on it too, with room for a word below.
+    """
     curves = list(curves)
-    later = [y for c in curves for x, y in zip(c.x, c.high, strict=True) if x >= c.x[-1] / 10]
-    low, high = min(min(c.low) for c in curves), max(later)
+    later = [y for c in curves for x, y in zip(c.x, c.high, strict=True) if x >= c.x[-1] / 5]
+    low, high = min([min(c.low) for c in curves] + ([] if best is None else [best])), max(later)
     space = 0.05 * (high - low) or 0.05 * abs(high) or 1.0
-    return (low - space if floor is None else floor), high + space
+    return low - space * (1 if best is None else 2), high + space
 
 
 def learning(results: Results, name: str) -> dict[str, Curve]:

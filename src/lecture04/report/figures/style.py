@@ -1,36 +1,58 @@
-"""How a verdict and a row look, in every figure: by shape and line as well as by colour, so that grey will do.
+"""How a verdict and a row look, in every figure and on the page: by shape and dashes as well as by colour.
 
-The colours are Okabe and Ito's, which the colour-blind tell apart.
+Each colour is given twice, on white and on the page's dark ground. `tools/colours.py` says how far apart the lines stay
+for readers who cannot see red, and in grey.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Colour(NamedTuple):
+    """A colour on white, and the same on the page's dark ground."""
+
+    light: str
+    dark: str
 
 
 @dataclass(frozen=True)
 class Look:
-    """A verdict's colour on white, and its marker as matplotlib and Vega name it; hollow where nothing was called."""
+    """A verdict's colour, and its marker as matplotlib and Vega name it; hollow where nothing was called."""
 
-    colour: str
+    colour: Colour
     marker: str
     shape: str
     filled: bool
 
 
+_QUIET = Colour("#565d66", "#a6adb6")
 LOOKS = {
-    "better": Look("#0072B2", "o", "circle", True),
-    "worse": Look("#D55E00", "s", "square", True),
-    "equivalent": Look("#009E73", "D", "diamond", True),
-    "unconfirmed": Look("#9A6A00", "^", "triangle-up", False),
-    "within noise": Look("#595959", "o", "circle", False),
-    "single run": Look("#595959", "v", "triangle-down", False),
-    "diverged": Look("#000000", "x", "cross", True),
-    "no verdict": Look("#8C8C8C", "x", "cross", False),
+    "better": Look(Colour("#005f99", "#6cbcf2"), "o", "circle", True),
+    "worse": Look(Colour("#a84300", "#ff9a57"), "s", "square", True),
+    "equivalent": Look(Colour("#006f52", "#4fd0a5"), "D", "diamond", True),
+    "unconfirmed": Look(Colour("#7d5600", "#e5b652"), "^", "triangle-up", False),
+    "within noise": Look(_QUIET, "o", "circle", False),
+    "single run": Look(_QUIET, "v", "triangle-down", False),
+    "diverged": Look(Colour("#000000", "#ffffff"), "x", "cross", True),
+    "no noise": Look(_QUIET, "D", "diamond", False),
+    "no verdict": Look(_QUIET, "x", "cross", False),
 }
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#9A6A00", "#3A9BD6", "#000000", "#7A5195", "#7F7F7F")
-DASHES: tuple[tuple[int, ...], ...] = ((), (6, 2), (2, 2), (8, 2, 2, 2))
-MOST_TOLD_APART = len(COLOURS) * 2
-"""Rows whose lines can be told apart; more are drawn in grey."""
+COLOURS = (
+    Colour("#005f99", "#58abe2"),
+    Colour("#a84300", "#f07c2c"),
+    Colour("#006f52", "#2bb286"),
+    Colour("#b8860b", "#8a6712"),
+    Colour("#3f98d4", "#2874a8"),
+    Colour("#cc79b0", "#a5528a"),
+    Colour("#111418", "#f4f6f8"),
+    Colour("#3b1a5e", "#e6daff"),
+    Colour("#4a1200", "#ffe9d6"),
+)
+DASHES: tuple[tuple[int, ...], ...] = ((), (10, 3), (2, 2), (9, 2, 2, 2), (5, 2), (9, 2, 2, 2, 2, 2))
+MOST_TOLD_APART = 18
+"""Rows whose lines can be told apart; more are drawn in grey. Nine colours and six kinds of dashes meet again after
+18 rows, and of the three colours that meet one kind of dashes one is light, one is middling and one is dark."""
 
 
 def kind(verdict: str) -> str:
@@ -38,6 +60,6 @@ def kind(verdict: str) -> str:
     return "diverged" if verdict.startswith("diverged") else verdict
 
 
-def line(i: int) -> tuple[str, tuple[int, ...]]:
+def line(i: int) -> tuple[Colour, tuple[int, ...]]:
     """The colour and the dashes of the i-th row's line."""
-    return COLOURS[i % len(COLOURS)], DASHES[i // len(COLOURS) % len(DASHES)]
+    return COLOURS[i % len(COLOURS)], DASHES[i % len(DASHES)]

@@ -7,25 +7,27 @@ from typing import Any
 
 import altair as alt
 
-from lecture04.report.figures.data import CURVES
+from lecture04.report.figures.data import CURVES, PLOT_HEIGHT, POSITIONS
 
 Layers = alt.LayerChart | alt.FacetChart
-ROW_HEIGHT = 22
-PLOT_HEIGHT = 300
-ROWS = alt.NamedData("rows")
-"""The data, which the page gives."""
+ROW_HEIGHT = 23
+LEADER = 24
+"""Pixels from the end of a curve to its label: long enough to show the dashes."""
+ROWS, DOTS, ENDS, LINES = (alt.NamedData(name) for name in ("rows", "dots", "ends", "lines"))
+"""The data, which the page gives: a forest's rows and their single seeds; the points of curves, the labels at their
+ends, and the lines that are no curve."""
 X_TITLE = "@x"
 """Where the page writes what is measured."""
 
 
-def charts(*, trained: float | None = None) -> dict[str, dict[str, Any]]:
-    """{name: specification} of every chart; `trained`: where the positions that were trained on end."""
+def charts() -> dict[str, dict[str, Any]]:
+    """{name: specification} of every chart."""
     made = {
         "forest": forest(),
         "strip": strip(),
         "waterfall": waterfall(),
         **{name: curves("step", title) for name, title in CURVES.items()},
-        "positions": curves("position in the block, tokens", "excess over the true NLL, nats per token", trained),
+        "positions": curves("position in the block, tokens", POSITIONS),
     }
     return {name: _plain(chart) for name, chart in made.items()}
 
@@ -75,21 +77,27 @@ def _crosses(base: alt.Chart) -> alt.Chart:
 
 
 def forest() -> Layers:
-    """Differences with their intervals, on the grey band of what noise alone could do; dotted: a declared margin."""
+    """Differences with their intervals and single seeds, on the grey band of what noise alone could do.
+
+    Dotted: a declared margin.
+    """
     base = _base()
-    x: dict[str, Any] = {"type": "quantitative", "title": X_TITLE}
+    x: dict[str, Any] = {"type": "quantitative", "title": X_TITLE, "scale": alt.Scale(padding=8)}
     tip = [alt.Tooltip(f"{name}:N", title=title) for name, title in _FOREST_TIP.items()]
     band = base.mark_bar(height=alt.RelativeBandSize(band=1), color="var(--band)", aria=False)
     zero = alt.Chart(alt.InlineData(values=[{}])).mark_rule(color="var(--ink)", aria=False).encode(x=alt.datum(0))
     margin = base.mark_rule(color="var(--ink)", strokeDash=[2, 3], strokeWidth=1.5, aria=False)
-    interval = base.mark_rule(strokeWidth=2, aria=False)
-    point = base.mark_point(size=80, strokeWidth=2, opacity=1)
+    interval = base.mark_rule(strokeWidth=2, aria=False, yOffset=-3)
+    point = base.mark_point(size=70, strokeWidth=2, opacity=1, yOffset=-3)
+    dots = alt.Chart(DOTS).mark_circle(size=16, color="var(--ink)", opacity=0.75, yOffset=6)
     return alt.layer(
-        band.encode(x=alt.X("noise_low", **x), x2="noise_high", y=_y()),
+        band.encode(x=alt.X("noise_low", **x), x2="noise_high", y=_y()).properties(name="interval_of_noise"),
         zero,
         margin.encode(x=alt.X("min(margin_low)", **x)).properties(name="margin_low"),
         margin.encode(x=alt.X("max(margin_high)", **x)).properties(name="margin_high"),
-        interval.encode(x=alt.X("low", **x), x2="high", y=_y(), color=alt.Color(**_own("ink")), tooltip=tip),
+        interval.encode(x=alt.X("low", **x), x2="high", y=_y(), color=alt.Color(**_own("ink")), tooltip=tip).properties(
+            name="interval"
+        ),
         point.encode(
             x=alt.X("value", **x),
             y=_y(),
@@ -97,6 +105,9 @@ def forest() -> Layers:
             stroke=alt.Stroke(**_own("ink")),
             fill=alt.Fill(**_own("fill")),
             tooltip=tip,
+        ),
+        dots.encode(
+            x=alt.X("value", **x), y=_y(), tooltip=["row:N", "seed:N", alt.Tooltip("said:N", title="difference")]
         ),
         _verdict_beside(base),
     )
@@ -108,13 +119,13 @@ _FOREST_TIP = {"row": "row", "reference": "against", "said": "difference", "inte
 def strip() -> Layers:
     """Every seed of every row, the same seed joined by a thin line; diverged runs are crosses at the edge."""
     base = _base()
-    x = alt.X("value:Q", title=X_TITLE, scale=alt.Scale(zero=False, nice=True))
+    x = alt.X("value:Q", title=X_TITLE, scale=alt.Scale(zero=False, padding=8))
     lines = base.mark_line(color="var(--thread)", strokeWidth=1, aria=False)
     means = base.mark_tick(color="var(--ink)", thickness=2.5, bandSize=16, aria=False)
     points = base.mark_circle(size=55, color="var(--dot)", opacity=0.75)
     return alt.layer(
         lines.encode(x=x, y=_y(), detail="seed:N", order="place:Q"),
-        means.encode(x=alt.X("mean:Q", title=X_TITLE, scale=alt.Scale(zero=False)), y=_y()),
+        means.encode(x=alt.X("mean:Q", title=X_TITLE, scale=alt.Scale(zero=False, padding=8)), y=_y()),
         points.encode(x=x, y=_y(), tooltip=["row:N", "seed:N", alt.Tooltip("said:N", title="value")]),
         _crosses(base),
     )
@@ -123,7 +134,7 @@ def strip() -> Layers:
 def waterfall() -> Layers:
     """A path's steps as bars from mean to mean, each with its interval."""
     base = _base()
-    x: dict[str, Any] = {"type": "quantitative", "title": X_TITLE, "scale": alt.Scale(zero=False)}
+    x: dict[str, Any] = {"type": "quantitative", "title": X_TITLE, "scale": alt.Scale(zero=False, padding=8)}
     tip = [alt.Tooltip(f"{name}:N", title=title) for name, title in _WATERFALL_TIP.items()]
     bars = base.mark_bar(height=alt.RelativeBandSize(band=0.6), strokeWidth=1.5)
     whiskers = base.mark_rule(color="var(--ink)", strokeWidth=1.5, aria=False)
@@ -146,8 +157,11 @@ def waterfall() -> Layers:
 _WATERFALL_TIP = {"row": "row", "said": "from, to", "interval": "interval", "verdict": "verdict"}
 
 
-def curves(x_title: str, y_title: str, mark: float | None = None) -> Layers:
-    """A line a row, with the band from its lowest seed to its highest; its points are read on hover."""
+def curves(x_title: str, y_title: str) -> Layers:
+    """A line a row, with the band from its lowest seed to its highest and its name at its end.
+
+    Its points are read on hover. Other lines: the best that is possible, where the trained length ends.
+    """
     base = alt.Chart(ROWS, width="container", height=PLOT_HEIGHT)
     # The page names the range: the first steps tower over all that is of interest.
     x = alt.X("x:Q", title=x_title, scale=alt.Scale(nice=False))
@@ -157,29 +171,45 @@ def curves(x_title: str, y_title: str, mark: float | None = None) -> Layers:
     width = alt.condition(near, alt.value(3.5), alt.StrokeWidth(**_own("width", "quantitative")))
     tip = [alt.Tooltip("row:N"), alt.Tooltip("x:Q", title=x_title.partition(",")[0], format=",.0f")]
     tip += [alt.Tooltip(f"{name}:Q", title=name, format=".4f") for name in ("mean", "low", "high")]
-    layers = [
+    colour = alt.Color(**_own("colour"))
+    ends = alt.Chart(ENDS)
+    lines = alt.Chart(LINES)
+    dotted = lines.mark_rule(color="var(--ink)", strokeDash=[2, 3], aria=False)
+    return alt.layer(
+        dotted.encode(y=alt.Y("y", **y)).properties(name="line_y"),
+        lines.mark_text(align="left", baseline="top", dx=4, dy=3, color="var(--ink)", aria=False)
+        .encode(x=alt.XValue(0), y=alt.Y("y", **y), text="said:N")
+        .properties(name="line_y_said"),
+        dotted.encode(x=x).properties(name="line_x"),
         base.mark_area(clip=True, opacity=0.16, aria=False).encode(
-            x=x, y=alt.Y("low", **y), y2="high", detail="row:N", color=alt.Color(**_own("colour"))
+            x=x, y=alt.Y("low", **y), y2="high", detail="row:N", color=colour
         ),
         base.mark_line(clip=True, aria=False).encode(
             x=x,
             y=alt.Y("mean", **y),
             detail="row:N",
-            color=alt.Color(**_own("colour")),
+            color=colour,
             strokeDash=alt.StrokeDash(**_own("dash")),
             strokeWidth=width,
+        ),
+        ends.mark_rule(x2Offset=LEADER, strokeWidth=1.5, aria=False).encode(
+            x=alt.XValue("width"),
+            x2=alt.X2Value("width"),
+            y=alt.Y("mean", **y),
+            y2="place",
+            color=colour,
+            strokeDash=alt.StrokeDash(**_own("dash")),
+        ),
+        ends.mark_text(align="left", dx=LEADER + 3, color="var(--ink)", aria=False).encode(
+            x=alt.XValue("width"), y=alt.Y("place", **y), text="said:N"
         ),
         base.mark_point(clip=True, filled=True, size=100, aria=False)
         .encode(
             x=x,
             y=alt.Y("mean", **y),
-            color=alt.Color(**_own("colour")),
+            color=colour,
             opacity=alt.Opacity(**_own("dot", "quantitative")),
             tooltip=tip,
         )
         .add_params(near),
-    ]
-    if mark is not None:
-        rule = alt.Chart(alt.InlineData(values=[{}])).mark_rule(color="var(--ink)", strokeDash=[2, 3], aria=False)
-        layers.append(rule.encode(x=alt.datum(mark)))
-    return alt.layer(*layers)
+    )

@@ -1,4 +1,4 @@
-"""The index of all tables: what each asks, how much is there, and what was found."""
+"""The index of all tables: what each asks, what was found, and how much is there."""
 
 import logging
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ from urllib.parse import quote
 
 from lecture04.config.messages import UserError
 from lecture04.records.store import tables_in
+from lecture04.report.answer import answer
 from lecture04.report.comparison import judge_primary
 from lecture04.report.html.page import newest, render, source
-from lecture04.report.html.views import count_verdicts
 from lecture04.report.results import collect
 
 log = logging.getLogger(__name__)
@@ -18,17 +18,15 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Entry:
-    """One table. `href` is empty where it has no page yet; `verdicts` are its first family's, of a path the steps'."""
+    """One table. `href` is empty where it has no page yet."""
 
     name: str
     title: str
+    answer: str
     href: str
     newest: datetime | None
-    n_rows: int
-    n_seeds: int
     n_runs: int
     n_ended: int
-    verdicts: dict[str, int]
 
 
 def entries(sweeps: Path) -> list[Entry]:
@@ -40,19 +38,16 @@ def entries(sweeps: Path) -> list[Entry]:
         except UserError as e:
             log.warning("%s", e)
             continue
-        by_family = count_verdicts(judge_primary(results))
         ended = sum(results.status(row, seed).is_result for row in results.rows for seed in results.seeds)
         found.append(
             Entry(
                 name=folder.name,
                 title=results.manifest.title,
+                answer=answer(results, judge_primary(results)),
                 href=f"{quote(folder.name)}/report.html" if (folder / "report.html").exists() else "",
                 newest=newest(results),
-                n_rows=len(results.rows),
-                n_seeds=len(results.seeds),
                 n_runs=sum(len(about.runs) for about in results.manifest.rows.values()),
                 n_ended=ended,
-                verdicts=next(iter(by_family.values()), {}),
             )
         )
     return sorted(found, key=lambda entry: entry.newest or datetime.min, reverse=True)

@@ -2,57 +2,65 @@
 
 import base64
 import hashlib
+from collections.abc import Iterable
 from datetime import datetime
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import altair
-import vl_convert
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from lecture04.records.metrics import METRICS
-from lecture04.report.comparison import judge_all
+from lecture04.report.answer import answer
 from lecture04.report.environment import environment
 from lecture04.report.figures import data
-from lecture04.report.figures.style import LOOKS, MOST_TOLD_APART, line
-from lecture04.report.html.charts import charts
-from lecture04.report.html.rows import RowDetails, differing, row_details, shared
-from lecture04.report.html.views import choices, combinations, metric_data, rounded, views
+from lecture04.report.figures.style import COLOURS, LOOKS, MOST_TOLD_APART, line
+from lecture04.report.html.rows import RowDetails, differing, row_details, shared, told
+from lecture04.report.html.script import drawing
+from lecture04.report.html.views import View, choices, metric_data, rounded, shown, views
 from lecture04.report.model import Table
 from lecture04.report.results import Results
 from lecture04.report.table import asked_columns, other_differences
 
 TEMPLATES = Path(__file__).parent / "templates"
-MOST_BYTES = 5_000_000
+MOST_BYTES = 2_000_000
 """Of one file: it is sent by mail and opened on phones."""
+MOST_BEFORE_TABLE = 15
+"""Rows of a forest plot that stands above its table; a longer one stands below."""
+LABEL = 13
+"""Pixels from the label of a curve to the next one."""
 
 
 def page(results: Results) -> str:
     """The whole file."""
     about = row_details(results)
-    content = _content(results, _trained_length(about))
-    default = f"{content['metrics'][0]}|0"
-    others = other_differences(results, judge_all(results)[1:])
+    found = views(results)
+    own = next(iter(found.values()))
+    others = other_differences(results, [found[f"{metric}|0"].judged for metric in choices(results)[0][1:]])
+    content = _content(results, found, _trained_length(about))
+    names = differing(about)
     return render(
         "sweep.html.jinja",
-        scripts=[library(), source("sort.js"), source("page.js")],
+        scripts=[drawing().library, source("sort.js"), source("page.js")],
         data=content
         | {
-            "settings": [[row.settings.get(key, "") for key in differing(about)] for row in about],
-            "setting_names": differing(about),
+            "settings": [[row.settings.get(name, "") for name in names] for row in about],
+            "setting_names": names,
+            "told": told(about),
         },
         manifest=results.manifest,
+        answer=answer(results, own.judged),
+        best=_best(results, own.judged.metric),
         finished=newest(results),
-        default=content["views"][default],
+        default=content["views"][next(iter(found))],
+        default_notes=[content["notes"][i] for i in content["views"][next(iter(found))]["notes"]],
         metrics=[(name, METRICS[name].label) for name in content["metrics"]],
         baselines=choices(results)[1],
         figures=_asked(results),
         others=others,
         others_rows=[[str(cell) for cell in row[1:]] for row in others.rows] if others else [],
         names=results.rows,
-        most_told_apart=MOST_TOLD_APART,
+        plots_first=len(results.rows) <= MOST_BEFORE_TABLE,
         rows=about,
         shared=shared(about),
         made_with=results.manifest.environment or environment(),
@@ -60,49 +68,69 @@ def page(results: Results) -> str:
     )
 
 
-def _content(results: Results, trained: float | None) -> dict[str, Any]:
+def _content(results: Results, found: dict[str, View], trained: float | None) -> dict[str, Any]:
     """What the page's script switches between."""
     metrics = choices(results)[0]
-    by_position = data.positions(results)
+    all_shown = {key: shown(view) for key, view in found.items()}
+    # Most notes are the same whatever is chosen.
+    notes = list(dict.fromkeys(note for of_view in all_shown.values() for note in of_view["notes"]))
+    place = {note: i for i, note in enumerate(notes)}
+    floors = {"val/nll": data.floor(results, "val"), "train/loss": data.floor(results, "train")}
     return {
         "rows": results.rows,
         "metrics": metrics,
-        "metric": {metric: metric_data(results, metric) for metric in metrics},
-        "baselines": {
-            metric: [results.rows.index(b) for m, b in combinations(results) if m == metric] for metric in metrics
-        },
-        "views": views(results),
+        "metric": {metric: metric_data(found[f"{metric}|0"]) for metric in metrics},
+        "baselines": {metric: [i for i in range(len(results.rows)) if f"{metric}|{i}" in found] for metric in metrics},
+        "views": {key: view | {"notes": [place[note] for note in view["notes"]]} for key, view in all_shown.items()},
+        "notes": notes,
         "curves": {
-            **{name: _curves(results, data.learning(results, name)) for name in data.CURVES},
-            "positions": _curves(results, by_position, floor=0.0),
+            **{name: _curves(results, data.learning(results, name), floors[name]) for name in data.CURVES},
+            "positions": _curves(results, data.positions(results), 0.0),
         },
         "trained": trained,
-        "charts": charts(trained=trained),
+        "charts": drawing().charts,
         "lines": _lines(results),
         "looks": {name: [look.shape, look.filled] for name, look in LOOKS.items()},
     }
+
+
+def _best(results: Results, metric: str) -> str:
+    """What the true distribution reaches of a metric, as it is written; empty where that is not known."""
+    best = data.best_possible(results, metric)
+    return "" if best is None else f"{METRICS[metric].label} {best:{METRICS[metric].format}}"
 
 
 def _lines(results: Results) -> list[list[Any]]:
     """[colour's name, dashes, width] of each row's curve."""
     if len(results.rows) > MOST_TOLD_APART:
         return [["var(--ink)", [], 2.5], *(["var(--thread)", [], 1] for _ in results.rows[1:])]
-    colours = list(dict.fromkeys(line(i)[0] for i in range(len(results.rows))))
-    return [
-        [f"var(--line-{colours.index(colour)})", list(dash), 2] for colour, dash in map(line, range(len(results.rows)))
-    ]
+    lines = map(line, range(len(results.rows)))
+    return [[f"var(--line-{COLOURS.index(colour)})", list(dashes), 2] for colour, dashes in lines]
 
 
-def _curves(results: Results, by_row: dict[str, data.Curve], floor: float | None = None) -> dict[str, Any]:
-    """{"rows": {number of the row: its curve}, "range": what the y axis shows}; empty where there are none."""
+def _curves(results: Results, by_row: dict[str, data.Curve], best: float | None) -> dict[str, Any]:
+    """{"rows": {number of the row: its curve}, "range": what the y axis shows, "best"}; empty where there are none.
+
+    A curve's `place` is that of the label at its end; of rows that are not told apart the first has one alone.
+    """
     if not by_row:
         return {}
-    number = {row: i for i, row in enumerate(results.rows)}
+    low, high = data.y_range(by_row.values(), best)
+    told_apart = len(results.rows) <= MOST_TOLD_APART
+    labelled = [row for row in by_row if told_apart or row == results.rows[0]]
+    gap = LABEL * (high - low) / data.PLOT_HEIGHT
+    places = dict(zip(labelled, data.spread([by_row[row].mean[-1] for row in labelled], gap, low, high), strict=True))
     found = {
-        number[row]: {"x": c.x, "mean": rounded(c.mean), "low": rounded(c.low), "high": rounded(c.high)}
+        results.rows.index(row): {
+            "x": c.x,
+            "mean": rounded(c.mean),
+            "low": rounded(c.low),
+            "high": rounded(c.high),
+            "place": places.get(row),
+        }
         for row, c in by_row.items()
     }
-    return {"rows": found, "range": rounded(list(data.y_range(by_row.values(), floor)))}
+    return {"rows": found, "range": rounded([low, high]), "best": best}
 
 
 def _trained_length(about: list[RowDetails]) -> float | None:
@@ -140,7 +168,7 @@ def render(template: str, *, scripts: list[str], **values: Any) -> str:
     policy = f"default-src 'none'; script-src {allowed or 'none'}; style-src 'unsafe-inline'; img-src data:"
     return jinja.get_template(template).render(
         scripts=[Markup(script) for script in scripts],  # noqa: S704 (ours, and from a package)
-        style=Markup(source("style.css")),  # noqa: S704
+        style=Markup("\n".join([*palette(), source("style.css")])),  # noqa: S704
         policy=policy,
         **values,
     )
@@ -151,10 +179,18 @@ def source(name: str) -> str:
     return (TEMPLATES / name).read_text(encoding="utf-8")
 
 
-@cache
-def library() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script, of the version that the charts are written for."""
-    wanted = altair.SCHEMA_VERSION.lstrip("v").rpartition(".")[0]
-    script = vl_convert.javascript_bundle(vl_version=wanted)  # pyright: ignore[reportCallIssue] (its stub lacks a default)
-    # In a script element nothing may look like the element's end.
-    return script.replace("</script", "<\\/script")
+def palette() -> Iterable[str]:
+    """The colours of verdicts and of lines as names, `--better` and `--line-0`: light, and dark on a dark screen."""
+    looks = {look_name(verdict): look.colour for verdict, look in LOOKS.items()}
+    colours = looks | {f"line-{i}": colour for i, colour in enumerate(COLOURS)}
+
+    def names(ground: str) -> str:
+        return " ".join(f"--{name}: {getattr(colour, ground)};" for name, colour in colours.items())
+
+    yield f":root {{ {names('light')} }}"
+    yield f"@media screen and (prefers-color-scheme: dark) {{ :root {{ {names('dark')} }} }}"
+
+
+def look_name(verdict: str) -> str:
+    """The name of a verdict's colour and of its badge: its first word."""
+    return verdict.split()[0]

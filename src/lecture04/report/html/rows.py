@@ -62,6 +62,20 @@ def differing(found: list[RowDetails]) -> list[str]:
     return [key for key in keys if len({settings.get(key) for settings in known}) > 1]
 
 
+def told(found: list[RowDetails]) -> list[str]:
+    """Those of the differing settings that were typed: what the rows are about, without what follows from it.
+
+    A preset of several groups (recipe=llama) stands for the parts that it chooses.
+    """
+    said = [set(row.overrides) for row in found]
+    apart = set().union(*said) - set.intersection(*said)
+    keys = {text.partition("=")[0].lstrip("+~") for text in apart}
+    known = differing(found)
+    if keys - {key for row in found for key in row.settings}:
+        keys |= {name for name in known if "." not in name}
+    return [name for name in known if name in keys]
+
+
 def shared(found: list[RowDetails]) -> dict[str, str]:
     """The settings that are the same in all rows."""
     known = next((row.settings for row in found if row.settings), {})

@@ -1,43 +1,62 @@
 """Every table that a page can show: each metric against each baseline, judged by the protocol when the page is made.
 
-The page's script switches between these. It computes nothing, so that what it shows is what `judge` says.
+The page's script switches between these. It computes nothing, so that what it shows is what `judge` says. The table's
+own metric and baseline carry the verdicts. Against another baseline a word of caution stands beside them, since each is
+one more look at the same seeds; another metric shows intervals alone.
 """
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 from lecture04.records.metrics import METRICS
-from lecture04.report.comparison import Judged, judge_primary, shown_metrics
+from lecture04.report.comparison import Judged, excess_of, judge_metric, judge_primary, judged_beside, shown_metrics
 from lecture04.report.figures import data
-from lecture04.report.figures.style import LOOKS, kind
+from lecture04.report.legend import legend, others_legend
+from lecture04.report.model import Column, Note, Table
 from lecture04.report.results import Results
-from lecture04.report.table import judged_table
+from lecture04.report.table import columns_of_seeds, columns_of_verdicts, mean_cell
 
-MOST_CONTRASTS = 12_000
-"""Contrasts in one page; a hundred bytes each."""
-MOST_POWER = 300
-"""Contrasts for which the seeds needed are worked out, some 15 ms each."""
-FIRST = {"row": 0, "difference": 1, "verdict": 1, "mean": 2}
+MOST_CONTRASTS = 5_000
+"""Contrasts in one page; two hundred bytes each."""
 AGAINST = {"star": "{first}", "step": "the row before", "total": "{first}", "grid": "the slice's first row"}
+NO_VERDICTS = "Uncorrected across metrics: no verdicts."
 
 
-def choose(results: Results, metric: str, baseline: str) -> Results:
-    """The same sweep, had it declared this metric as its primary and this row as its first."""
+@dataclass(frozen=True)
+class View:
+    """One choice: the sweep, had it this metric alone and this row as its first, and what is said of it then."""
+
+    results: Results
+    judged: Judged
+    baseline: str
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is what the table declares."""
+        return self.judged.primary and self.baseline == self.results.rows[0]
+
+    @cached_property
+    def chosen(self) -> Results:
+        """The same runs, with the baseline as the first row."""
+        return under(self.results, self.baseline)
+
+
+def under(results: Results, baseline: str) -> Results:
+    """The same sweep, had it declared this row as its first."""
     manifest = results.manifest
-    if baseline != results.rows[0]:
-        manifest = replace(manifest, rows={baseline: manifest.rows[baseline], **manifest.rows})
-    if metric != shown_metrics(manifest)[0]:  # a margin is declared for the primary metric, on its scale
-        manifest = replace(manifest, primary=metric, delta=None)
-    return results.under(manifest)
+    if baseline == results.rows[0]:
+        return results
+    return results.under(replace(manifest, rows={baseline: manifest.rows[baseline], **manifest.rows}))
 
 
 def choices(results: Results) -> tuple[list[str], list[str]]:
     """The metrics and the baselines that can be chosen; of a path and of a grid the baseline is given."""
-    shown, others = shown_metrics(results.manifest)
-    noisy = [name for name in others if name in METRICS and METRICS[name].noisy]
-    metrics = [shown, *(name for name in noisy if any(results.values(name).values()))]
+    primary, _ = shown_metrics(results.manifest)
+    others = [name for name in judged_beside(results.manifest) if any(results.values(name).values())]
+    metrics = [primary, *others]
     return metrics, results.rows if results.manifest.design == "star" else results.rows[:1]
 
 
@@ -53,94 +72,120 @@ def combinations(results: Results) -> Iterator[tuple[str, str]]:
         yield from ((metric, baseline) for baseline in (baselines if all_fit else baselines[:1]))
 
 
-def views(results: Results) -> dict[str, dict[str, Any]]:
-    """{"metric|number of the baseline's row": what the page shows of it}."""
-    wanted = list(combinations(results))
-    all_powers = len(wanted) * len(results.rows) <= MOST_POWER
+def views(results: Results) -> dict[str, View]:
+    """{"metric|number of the baseline's row": that view}, the table's own first."""
     order = {row: i for i, row in enumerate(results.rows)}
+    primary, _ = shown_metrics(results.manifest)
     found = {}
-    for metric, baseline in wanted:
-        chosen = choose(results, metric, baseline)
-        judged = judge_primary(chosen)
-        powers = all_powers or baseline == results.rows[0]
-        found[f"{metric}|{order[baseline]}"] = _view(results, chosen, judged, powers=powers)
+    for metric, baseline in combinations(results):
+        chosen = under(results, baseline)
+        judged = judge_primary(chosen) if metric == primary else judge_metric(chosen, metric)
+        found[f"{metric}|{order[baseline]}"] = View(results, judged, baseline)
     return found
 
 
-def _view(results: Results, chosen: Results, judged: Judged, *, powers: bool) -> dict[str, Any]:
-    table = judged_table(chosen, judged, seeds_needed=powers)
-    # First what a phone has room for.
-    columns = sorted(enumerate(table.columns), key=lambda place: FIRST.get(place[1].kind, len(FIRST)))
-    place = {row: i for i, row in enumerate(chosen.rows)}
-    notes = [[note.term, note.text] for note in table.legend]
-    if judged.metric != shown_metrics(results.manifest)[0]:
-        text = "chosen on this page; the table's verdicts are those of its primary metric. Uncorrected across metrics"
-        notes.insert(0, [judged.about.label, text])
-    if not powers:
-        notes.append(["", "Seeds needed are worked out against the table's own baseline alone."])
-    against = {family: AGAINST[family].format(first=chosen.rows[0]) for family in judged.families}
-    said = count_verdicts(judged)
+def shown(view: View) -> dict[str, Any]:
+    """What the page shows of a view."""
+    results, judged = view.results, view.judged
+    table = Table.of("", list(_columns(view)), view.chosen.rows)
+    place = {row: i for i, row in enumerate(view.chosen.rows)}
+    against = {family: AGAINST[family].format(first=view.baseline) for family in judged.families}
     return {
-        "caption": _caption(results, judged, chosen.rows[0]),
-        "summary": " ".join(f"Against {against[family]}: {in_words(of_family)}." for family, of_family in said.items()),
+        "caption": _caption(view),
+        "remark": _remark(view),
         "against": against,
-        "breaks": table.breaks,
-        "columns": [[column.id, column.heading] for _, column in columns],
-        "cells": [[str(table.rows[place[row]][i]) for i, _ in columns] for row in results.rows],
-        "notes": notes,
+        "breaks": results.breaks,
+        "columns": [[column.id, column.heading, _css_class(column)] for column in table.columns],
+        "cells": [[str(cell) for cell in table.rows[place[row]]] for row in results.rows],
+        "notes": [(note.term, note.text) for note in _notes(view)],
         "forest": {family: _forest(results, judged, family) for family in judged.families},
+        "dots": {family: data.dots_in_words(judged, family, against[family]) for family in judged.families},
         "margins": rounded(data.margins(judged)),
         "heading": judged.about.label,
         "unit": judged.unit,
+        "better": data.side_of_better(judged.about),
     }
 
 
-def _caption(results: Results, judged: Judged, first: str) -> str:
-    design = results.manifest.design
-    against = {"star": f"each row against {first}", "path": "each row against the one before, and against the first"}
-    how = against.get(design, "each row against its slice's first")
-    return f"{judged.about.label}, {how}; n is the number of seeds"
+def _columns(view: View) -> Iterator[Column[str]]:
+    """As on the first screen; the details, whose figures take some ten milliseconds each, in the table's own view."""
+    excess = excess_of(view.results, view.judged.metric)
+    for column in columns_of_verdicts(view.chosen, view.judged, details=view.is_own):
+        yield column
+        if column.kind == "mean" and excess:
+            yield Column("excess, nats", partial(mean_cell, view.results, excess), "excess")
+    if view.baseline == view.results.rows[0]:  # the same for every other
+        yield from columns_of_seeds(view.chosen, view.judged)
 
 
-def in_words(verdicts: Mapping[str, int]) -> str:
-    """`1 better, 4 within noise`."""
-    return ", ".join(f"{n} {verdict}" for verdict, n in verdicts.items())
+def _css_class(column: Column[str]) -> str:
+    """What the cells of a column are called in the page: their kind, and `total` for what a narrow one leaves out."""
+    return f"{column.kind} total" if column.of == "total" else column.kind
 
 
-def count_verdicts(judged: Judged) -> dict[str, dict[str, int]]:
-    """{family: {verdict, without its own counts: how many}}, in the order of `LOOKS`."""
-    return {
-        family: {word: n for word in LOOKS if (n := sum(kind(v.verdict) == word for v in judged.of_family(family)))}
-        for family in judged.families
+def _notes(view: View) -> list[Note]:
+    if view.judged.primary:
+        return legend(view.chosen, view.judged)
+    return others_legend([view.judged])
+
+
+def _remark(view: View) -> str:
+    """What must be known of a choice that the table did not declare; empty for its own."""
+    own = view.results.rows[0]
+    if not view.judged.primary:
+        primary = METRICS[shown_metrics(view.results.manifest)[0]].label
+        text = f"{NO_VERDICTS} Those of this table are of its primary metric, {primary}."
+        return text if view.baseline == own else f"{text} The table's own baseline is {own}."
+    if view.baseline == own:
+        return ""
+    return (
+        f"Chosen on this page: the table declares {own} as its baseline, and its verdicts are those against {own}. To "
+        "look under one more baseline is one more look at the same seeds, and each look makes a false call likelier."
+    )
+
+
+def _caption(view: View) -> str:
+    against = {
+        "star": f", each row against {view.baseline}",
+        "path": ", each row against the one before, and against the first",
+        "grid": ", each row against its slice's first",
     }
+    how = against[view.results.manifest.design] if view.judged.verdicts else ""
+    return f"{data.with_direction(view.judged.about)}{how}; n is the number of seeds"
 
 
 def _forest(results: Results, judged: Judged, family: str) -> list[list[Any]]:
-    """[row, reference, value, low, high, noise_low, noise_high, verdict] of each contrast, rows by their number."""
+    """[row, reference, value, low, high, noise_low, noise_high, verdict, [[seed, its difference], ...]] a contrast.
+
+    Rows by their number; the verdict is empty where the metric carries none.
+    """
     place = {row: i for i, row in enumerate(results.rows)}
     return [
         [
             place[v.row],
             place[v.reference],
             *rounded([judged.shown(x) for x in (v.delta, v.lower, v.upper, -v.half_width, v.half_width)]),
-            v.verdict,
+            v.verdict if judged.primary else "",
+            [[seed, *rounded([value])] for seed, value in data.seed_differences(judged, v).items()],
         ]
         for v in judged.of_family(family)
     ]
 
 
-def metric_data(results: Results, metric: str) -> dict[str, Any]:
+def metric_data(view: View) -> dict[str, Any]:
     """What the plots show of a metric, whatever the baseline: its seeds, and a path's waterfall."""
-    judged = judge_primary(choose(results, metric, results.rows[0]))
-    raw = results.values(metric)
+    results, judged = view.results, view.judged
+    raw = results.values(judged.metric)
     return {
-        "heading": judged.about.label,
-        "unit": judged.unit,
+        "heading": data.with_direction(judged.about),
         "seeds": [[[seed, *rounded([value])] for seed, value in sorted(raw[row].items())] for row in results.rows],
-        "waterfall": [[*rounded([s.start, s.end, s.low, s.high]), s.verdict] for s in data.waterfall(judged)],
+        "waterfall": [
+            [*rounded([s.start, s.end, s.low, s.high]), s.verdict if judged.primary else ""]
+            for s in data.waterfall(judged)
+        ],
     }
 
 
 def rounded(values: list[float]) -> list[float | None]:
-    """Six digits, enough to draw; None for what JSON has no word for."""
-    return [float(f"{x:.6g}") if math.isfinite(x) else None for x in values]
+    """Five digits, enough to draw; None for what JSON has no word for."""
+    return [float(f"{x:.5g}") if math.isfinite(x) else None for x in values]

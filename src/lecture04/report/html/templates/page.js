@@ -23,28 +23,47 @@
     return make("span", verdict, `verdict ${verdict.split(" ")[0]}`);
   }
 
+  // What a row is compared with, {number of the row: that of its reference}.
+  const references = (family) => new Map(view().forest[family].map(([row, reference]) => [row, reference]));
+
+  // A difference; where each row has a reference of its own, its name shows once the rows are not in their own order.
+  function difference(text, family, row) {
+    const reference = ["step", "grid"].includes(family) ? references(family).get(row) : undefined;
+    return text && reference !== undefined ? [text, make("small", `vs ${data.rows[reference]}`, "against")] : [text];
+  }
+
   function fillTable() {
     const { columns, cells, caption } = view();
     const place = Object.fromEntries(columns.map(([id], i) => [id, i]));
     verdicts.caption.textContent = caption;
-    const ids = $$("thead th", verdicts).map((th) => th.dataset.column);
-    $$("thead th", verdicts).forEach((th, i) => {
-      if (ids[i] in place) th.firstElementChild.textContent = columns[place[ids[i]]][1];
+    const heads = $$("thead th", verdicts);
+    heads.forEach((th) => {
+      const i = place[th.dataset.column];
+      th.hidden = i === undefined;
+      if (th.hidden) th.removeAttribute("aria-sort");
+      else th.firstElementChild.textContent = columns[i][1];
     });
     for (const tr of $$("tbody tr", verdicts)) {
       const texts = cells[tr.dataset.row];
-      [...tr.cells].forEach((cell, i) => {
-        const text = ids[i] in place ? texts[place[ids[i]]] : "";
-        if (ids[i].startsWith("verdict") && text) cell.replaceChildren(badge(text));
+      heads.forEach(({ hidden, dataset: { column } }, i) => {
+        const cell = tr.cells[i];
+        cell.hidden = hidden;
+        const text = hidden ? "" : texts[place[column]];
+        const [kind, family] = column.split(":");
+        if (kind === "row") $(".name", cell).textContent = text;
+        else if (kind === "verdict" && text) cell.replaceChildren(badge(text));
+        else if (kind === "difference") cell.replaceChildren(...difference(text, family, Number(tr.dataset.row)));
         else cell.textContent = text;
       });
     }
   }
 
   function fillNotes() {
-    $("#summary").textContent = view().summary;
+    const { remark, notes } = view();
+    $("#remark").textContent = remark;
+    $("#remark").hidden = !remark;
     $("#notes").replaceChildren(
-      ...view().notes.map(([term, text]) => {
+      ...notes.map((i) => data.notes[i]).map(([term, text]) => {
         const entry = document.createElement("div");
         if (term) entry.append(make("dt", term));
         entry.append(make("dd", text));
@@ -55,12 +74,30 @@
 
   // -- the rows' settings
 
+  // The settings in which two rows differ, as [name, of the row, of the other].
+  function differing(row, other) {
+    const [here, there] = [data.settings[row], data.settings[other]];
+    return data.setting_names.map((name, i) => [name, here[i] || "–", there[i] || "–"]).filter(([, a, b]) => a !== b);
+  }
+
+  // Under each row's name, what changed from the row that it is compared with first: what was typed, where it was.
+  function fillChanged() {
+    const [family] = Object.keys(view().forest);
+    const compared = family ? references(family) : new Map();
+    for (const tr of $$("tbody tr", verdicts)) {
+      const row = Number(tr.dataset.row);
+      const all = compared.has(row) ? differing(row, compared.get(row)) : [];
+      const typed = all.filter(([name]) => data.told.includes(name));
+      const said = (typed.length ? typed : all).map(([name, here, there]) => `${name}: ${there} → ${here}`);
+      const more = said.length > 3 ? `, and ${said.length - 3} more` : "";
+      $(".changed", tr).textContent = said.slice(0, 3).join(", ") + more;
+    }
+  }
+
   function fillSettings() {
-    const baseline = data.settings[state.baseline];
     for (const details of $$("details.row")) {
       const row = Number(details.dataset.row);
-      const here = data.settings[row];
-      const differ = data.setting_names.map((name, i) => [name, here[i], baseline[i]]).filter(([, a, b]) => a !== b);
+      const differ = differing(row, state.baseline);
       const table = $(".settings", details);
       table.hidden = !differ.length;
       table.caption.textContent = `Settings that differ from those of ${data.rows[state.baseline]}`;
@@ -69,11 +106,11 @@
           const tr = document.createElement("tr");
           const th = make("th", name);
           th.scope = "row";
-          tr.append(th, make("td", a || "–"), make("td", b || "–"));
+          tr.append(th, make("td", a), make("td", b));
           return tr;
         }),
       );
-      const short = differ.slice(0, 4).map(([name, a]) => `${name}=${a || "–"}`);
+      const short = differ.slice(0, 4).map(([name, a]) => `${name}=${a}`);
       const more = differ.length > 4 ? `, and ${differ.length - 4} more` : "";
       $(".brief", details).textContent = row === state.baseline ? "the baseline" : short.join(", ") + more;
     }
@@ -85,6 +122,7 @@
     for (const node of $$("[data-row]")) node.hidden = state.hidden.has(Number(node.dataset.row));
     const n = data.rows.length;
     $("#shown").textContent = `${n - state.hidden.size} of ${n}`;
+    verdicts.classList.toggle("gaps", state.hidden.size > 0);
   }
 
   function choose(hidden) {
@@ -98,9 +136,8 @@
 
   const LOOK = (verdict) => {
     const kind = verdict.startsWith("diverged") ? "diverged" : verdict;
-    const [shape, filled] = data.looks[kind] || ["circle", false];
-    const quiet = ["within noise", "single run", "no verdict"].includes(kind);
-    const ink = `var(--${quiet ? "noise" : kind})`;
+    const [shape, filled] = data.looks[kind] || ["circle", true]; // a metric that carries no verdicts
+    const ink = kind ? `var(--${kind.split(" ")[0]})` : "var(--quiet)";
     return { shape, ink, fill: filled ? ink : "var(--paper)" };
   };
   const number = (x) => (x === null ? "–" : Math.abs(x) >= 1e4 || (x && Math.abs(x) < 1e-3) ? x.toExponential(3) : String(+x.toPrecision(5)));
@@ -118,6 +155,14 @@
         said: withUnit(number(value), unit), interval: withUnit(`${number(low)} to ${number(high)}`, unit),
       };
     });
+  }
+
+  function forestDots(family) {
+    const { forest, unit } = view();
+    const shown = new Set(order());
+    return forest[family].filter(([row]) => shown.has(row)).flatMap(([row, , , , , , , , dots]) =>
+      dots.map(([seed, value]) => ({ row: data.rows[row], seed, value, said: withUnit(number(value), unit) })),
+    );
   }
 
   function stripRows() {
@@ -156,14 +201,26 @@
       });
   }
 
+  // The names at the ends of the curves, at the places that were worked out for them.
+  function curveEnds(name, width) {
+    return Object.entries(data.curves[name].rows)
+      .filter(([row, { place }]) => place !== null && !state.hidden.has(Number(row)))
+      .map(([row, { mean, place }]) => ({
+        row: data.rows[row], mean: mean[mean.length - 1], place, colour: data.lines[row][0], dash: data.lines[row][1],
+        said: shortened(data.rows[row], width < WIDE ? 12 : 26),
+      }));
+  }
+
   // Each chart: its rows, the title of its axis, and its caption as [heading, text].
   const CHARTS = {
     forest: (family) => {
-      const { heading, unit, against, margins } = view();
-      const title = withUnit(`${heading}: difference to ${against[family]}${unit ? "," : ""}`, unit);
+      const { heading, unit, against, margins, better, dots } = view();
+      const title = `${heading}: difference${unit ? ` in ${unit}` : ""} (${better})`;
       const dotted = margins.length ? " Dotted: the margin that was declared beforehand." : "";
-      const text = `A point is the difference seen, its line the interval in which the true one lies. Grey: what the seeds alone could do.${dotted}`;
-      return { rows: forestRows(family), title, caption: [`Differences to ${against[family]}`, text], margins };
+      const text = `Point and line: the difference, and the interval in which the true one lies; ${dots[family]}. Grey: what the seeds alone could do.${dotted}`;
+      const rows = forestRows(family);
+      const without = [...(margins.length ? [] : ["margin"]), ...(rows.some(({ low }) => low !== null) ? [] : ["interval"])];
+      return { rows, dots: forestDots(family), title, caption: [`Each row against ${against[family]}`, text], without };
     },
     strip: () => {
       const { heading } = data.metric[state.metric];
@@ -174,16 +231,31 @@
     },
     waterfall: () => {
       const { heading } = data.metric[state.metric];
-      const text = "A bar reaches from the mean of the row before to this row's mean; the thin line is the interval of that step. Hollow: nothing was called.";
+      const hollow = state.metric === data.metrics[0] ? " Hollow: nothing was called." : "";
+      const text = `A bar reaches from the mean of the row before to this row's mean; the thin line is the interval of that step.${hollow}`;
       return { rows: waterfallRows(), title: heading, caption: [`Step by step: ${heading}`, text] };
     },
-    curve: (name) => {
+    curve: (name, width) => {
       const heading = { "val/nll": "Validation loss", "train/loss": "Training loss", positions: "Excess loss by position" }[name];
-      const dotted = name === "positions" && data.trained ? ` Dotted: the ${data.trained} tokens that were trained on.` : "";
-      const text = `A line is the mean of a row's seeds; its band reaches from the lowest seed to the highest.${dotted}`;
-      return { rows: curveRows(name), caption: [heading, text], range: data.curves[name].range };
+      const { best, range } = data.curves[name];
+      const trained = name === "positions" && data.trained;
+      const dotted = [
+        ...(best === null ? [] : ["the best possible, which the true distribution reaches"]),
+        ...(trained ? [`the ${data.trained} tokens that were trained on`] : []),
+      ];
+      const text = `A line is the mean of a row's seeds; its band reaches from the lowest seed to the highest.${dotted.length ? ` Dotted: ${dotted.join("; ")}.` : ""}`;
+      const lines = [{ x: trained || null, y: best, said: `best possible: ${number(best)}` }];
+      const without = [...(best === null ? ["line_y"] : []), ...(trained ? [] : ["line_x"])];
+      return { rows: curveRows(name), ends: curveEnds(name, width), lines, caption: [heading, text], range, without };
     },
   };
+
+  // Names that differ at their ends stay apart: what does not fit is left out of the middle.
+  function shortened(name, most) {
+    const signs = [...name.replace(/\s+/g, " ")];
+    const half = Math.floor((most - 1) / 2);
+    return signs.length > most ? `${signs.slice(0, most - 1 - half).join("")}…${signs.slice(-half).join("")}` : signs.join("");
+  }
 
   const nameWidth = (width) => (width < WIDE ? Math.max(90, width * 0.36) : 260);
 
@@ -196,13 +268,13 @@
       background: null, font: getComputedStyle(document.body).fontFamily, axis, view: { stroke: null }, text: { fontSize: 12 }, mark: { invalid: "filter" },
       line: { invalid: "break-paths-show-domains" },
       axisY: { labelLimit: nameWidth(width) + 20 },
-      axisX: { labelOverlap: true, tickCount: Math.max(3, Math.min(10, Math.round(width / 110))) },
+      axisX: { labelOverlap: true, labelSeparation: 8, tickCount: Math.max(3, Math.min(10, Math.round(width / 110))) },
     };
   }
 
   function specification(figure, width) {
     const name = figure.dataset.chart;
-    const chart = CHARTS[name] ? CHARTS[name](figure.dataset.family) : CHARTS.curve(name);
+    const chart = CHARTS[name] ? CHARTS[name](figure.dataset.family) : CHARTS.curve(name, width);
     const spec = JSON.parse(JSON.stringify(data.charts[name]), (_, value) => (value === "@x" ? chart.title : value));
     const domain = chart.range || [...new Set(chart.rows.map(({ row }) => row))];
     for (const { encoding: { y } } of spec.layer) {
@@ -211,11 +283,13 @@
       // Names that differ at their ends stay apart: what does not fit is left out of the middle.
       if (!chart.range) y.axis.labelExpr = `truncate(datum.label, ${Math.round(nameWidth(width) / 7)}, "center", "…")`;
     }
-    if (chart.margins && !chart.margins.length) spec.layer = spec.layer.filter(({ name }) => !name?.startsWith("margin"));
+    // A line that is not there has no layer: its empty data would have no range.
+    spec.layer = spec.layer.filter(({ name }) => !(chart.without || []).some((absent) => name?.startsWith(absent)));
     if (spec.height.step) spec.height = spec.height.step * domain.length;
     spec.autosize = { type: "fit-x", contains: "padding" };
     spec.padding = { left: 4, top: 4, bottom: 4, right: 14 };
-    spec.datasets = { rows: chart.rows };
+    const { rows, dots = [], ends = [], lines = [] } = chart;
+    spec.datasets = { rows, dots, ends, lines };
     spec.config = config(width);
     spec.description = chart.caption.join(". ");
     return [spec, chart];
@@ -255,13 +329,14 @@
   function refill(said) {
     const baselines = data.baselines[state.metric];
     for (const option of $$("#baseline option")) option.disabled = !baselines.includes(Number(option.value));
-    if (!baselines.includes(state.baseline)) state.baseline = Number(($("#baseline").value = baselines[0]));
+    if (!baselines.includes(state.baseline)) $("#baseline").value = state.baseline = baselines[0];
     fillTable();
     sorting.apply(verdicts);
     fillNotes();
     fillSettings();
+    fillChanged();
     hideRows();
-    if (said) sorting.say(`${said} ${view().summary}`);
+    if (said) sorting.say(`${said} ${view().remark}`);
     return draw();
   }
 
@@ -269,7 +344,7 @@
     state.metric = event.target.value;
     refill(`Metric: ${event.target.selectedOptions[0].text.trim()}.`);
   });
-  $("#baseline").addEventListener("change", (event) => {
+  $("#baseline")?.addEventListener("change", (event) => {
     state.baseline = Number(event.target.value);
     refill(`Baseline: ${data.rows[state.baseline]}.`);
   });
@@ -287,9 +362,10 @@
   verdicts.addEventListener("sorted", draw); // the plots follow the table's order
 
   $(".controls").hidden = false;
-  if (innerWidth < WIDE) $("#details").click();
+  $("nav a[href='#legend']").addEventListener("click", () => ($("#legend").open = true));
+  verdicts.classList.toggle("no-details", !$("#details").checked);
   // A browser may have kept an earlier choice over a reload.
   state.metric = $("#metric").value;
-  state.baseline = Number($("#baseline").value);
+  state.baseline = Number($("#baseline")?.value ?? 0);
   refill();
 })();

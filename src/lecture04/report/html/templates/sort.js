@@ -28,7 +28,7 @@ const sorting = (() => {
     const rows = $$("tbody tr", table).sort((a, b) => a.dataset.row - b.dataset.row);
     if (sorted) {
       const sign = sorted.getAttribute("aria-sort") === "descending" ? -1 : 1;
-      const text = (tr) => tr.cells[sorted.cellIndex].textContent.trim();
+      const text = (tr) => ($(".name", tr.cells[sorted.cellIndex]) || tr.cells[sorted.cellIndex]).textContent.trim();
       const keys = new Map(rows.map((tr) => [tr, sorted.cellIndex ? keyOf(text(tr)) : text(tr)]));
       rows.sort((a, b) => {
         const [x, y] = [keys.get(a), keys.get(b)];
