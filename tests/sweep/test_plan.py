@@ -17,7 +17,7 @@ from lecture04.config.typed import quoted
 from lecture04.records.record import Status
 from lecture04.report import columns
 from lecture04.report.manifest import Manifest
-from lecture04.sweep import forecast, plan, show_plan
+from lecture04.sweep import command, forecast, plan, show_plan
 from lecture04.sweep.launch import TRIES, launch, missing
 
 
