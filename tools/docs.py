@@ -85,7 +85,7 @@ def screens() -> None:
                 tab.screenshot(path=SCREENS / f"{TABLE}-{width}-{scheme}.png")
         browser.close()
     command(f"lecture04 report --figures {TABLE}")
-    shutil.copy(SWEEPS / TABLE / "figures" / "forest.png", SCREENS / f"{TABLE}.png")
+    shutil.copy(SWEEPS / TABLE / "figures" / "forest-step.png", SCREENS / f"{TABLE}.png")
     print(SCREENS.relative_to(ROOT))
 
 

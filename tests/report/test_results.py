@@ -13,6 +13,7 @@ from lecture04.config.messages import UserError
 from lecture04.records.record import Status
 from lecture04.report.comparison import judge_all
 from lecture04.report.results import collect
+from lecture04.report.screen import screen
 from lecture04.stats import judge
 
 PPL = {"base": (3.822, 3.815, 3.824), "rmsnorm": (3.825, 3.816, 3.829), "swiglu": (3.790, 3.785, 3.795)}
@@ -51,10 +52,12 @@ def test_a_run_that_was_not_trained_enough_is_shown_and_compared_and_its_row_say
     assert results.status("swiglu", 2) is Status.undertrained
     assert results.values("test/nll") == finished.values("test/nll")
     assert judge_all(results)[0].verdicts == judge_all(finished)[0].verdicts
-    said = write(folder)
+    write(folder)
+    said = (folder / "table.txt").read_text()
     assert "3.785" in said
     assert "not trained enough to beat the unigram model: 2 of 3 seeds" in said
     assert "diverged" not in said
+    assert "not trained enough to beat the unigram model: swiglu" in screen(results, judge_all(results)[0])
 
 
 def test_a_table_that_is_not_there_is_one_sentence_with_the_choices(table_folder):

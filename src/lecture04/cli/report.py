@@ -39,7 +39,7 @@ def table(folder: Path, *, verbose: bool) -> str:
     """Write every file of a table again; what it says, and where everything lies."""
     from lecture04.report import report
 
-    return "\n\n".join(report(folder, verbose=verbose)) + "\n"
+    return "\n\n".join(report(folder, verbose=verbose, all_of_it="--verbose")) + "\n"
 
 
 def table_with_all_seeds(folder: Path, *, verbose: bool) -> str:

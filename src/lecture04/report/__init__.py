@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from lecture04.report.results import Results
 
 
-def report(folder: Path, manifest: Manifest | None = None, *, verbose: bool = False) -> Iterator[str]:
+def report(
+    folder: Path, manifest: Manifest | None = None, *, verbose: bool = False, all_of_it: str = "table.verbose=true"
+) -> Iterator[str]:
     """Write a table's files and its page into its folder. Yields what a command prints: the answer, then the way on.
 
     The answer comes before anything is written; where that cannot be, it is all, and why stands on stderr. `manifest`:
     what the table is from now on, in place of what its folder says. `verbose`: every column and the whole legend, not
-    the first screen.
+    the first screen; `all_of_it` is what the user types for that.
     """
     from lecture04.files import not_a_folder
     from lecture04.report import html
@@ -39,11 +41,12 @@ def report(folder: Path, manifest: Manifest | None = None, *, verbose: bool = Fa
         own = {} if manifest is None else {"sweep.json": json.dumps(manifest.to_json(), indent=1) + "\n"}
         if [*_renew(folder, own), *write(folder, results, judged)] or not page.exists():
             html.write(folder)
+            html.write_index(folder.parent)  # the page has a link to it
     except OSError as e:
         why = not_a_folder(folder) or f"{e.filename}: {e.strerror}"
         print(f"The table is shown here alone, its files could not be written ({why}).", file=sys.stderr)
         return
-    more = "" if verbose else "; table.verbose=true prints it all"
+    more = "" if verbose else f"; {all_of_it} prints it all"
     yield "\n".join([f"page: {linked(page)}", f"all figures: table.md, contrasts.csv and runs.csv beside it{more}"])
 
 
