@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 DOCS, SWEEPS, SCREENS = ROOT / "docs", ROOT / "outputs" / "sweeps", ROOT / "docs" / "screens"
-PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), DOCS / "screens" / "README.md"]
 TABLE = "recipe"
 WIDTHS = (80, 120)
 SIZES = {1400: 900, 420: 900}

@@ -30,6 +30,7 @@ def report(
     from lecture04.report.screen import screen
     from lecture04.report.table import build
     from lecture04.report.text import linked, terminal, wants_colour
+    from lecture04.terminal import width_of, wrapped
 
     results = collect(folder) if manifest is None else gather(folder, manifest)
     judged = judge_all(results)
@@ -47,7 +48,8 @@ def report(
         print(f"The table is shown here alone, its files could not be written ({why}).", file=sys.stderr)
         return
     more = "" if verbose else f"; {all_of_it} prints it all"
-    yield "\n".join([f"page: {linked(page)}", f"all figures: table.md, contrasts.csv and runs.csv beside it{more}"])
+    everything = f"all figures: table.md, contrasts.csv and runs.csv beside it{more}"
+    yield f"page: {linked(page)}\n{wrapped(everything, width_of(sys.stdout))}"
 
 
 def write(folder: Path, results: Results, judged: Sequence[Judged]) -> list[str]:
