@@ -110,6 +110,14 @@ def test_the_time_left_is_said_once_there_is_progress(board_of):
     assert "left" not in drawn(board)[-1]
 
 
+def test_of_jobs_that_end_before_they_are_seen_nothing_untrue_is_said(board_of):
+    board = board_of("relu")
+    for job in board.plan.jobs:
+        begin(job, 0)
+        end(job, 1.0)
+    assert re.search(r"2 of 2 runs, \d+:\d\d$", drawn(board)[-1].rstrip())
+
+
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (80, 10), (40, 8), (20, 6), (120, 4), (200, 3)])
 def test_it_fits_any_terminal(board_of, width, height):
     board = board_of(*FFNS, title="a title that is much longer than a line of any terminal is wide " * 4)

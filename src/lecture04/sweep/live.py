@@ -118,10 +118,13 @@ class Board:
         text = f"{there} of {len(self.plan.jobs)} runs, {display.clock(time.monotonic() - self.began)}{self.left()}"
         if self.moving or any(row.running for row in self.rows.values()):
             return text
-        untrained = [run for run in self.plan.runs if run.record.folder not in self.trained]
-        if any(run.record.has_begun() for run in untrained):
+        if there == len(self.plan.jobs):
+            return text
+        own = {job.record.folder for job in self.plan.jobs}
+        sources = [run.record for run in self.plan.runs if run.record.folder not in own]
+        if any(source.has_begun() and not source.status().is_result for source in sources):
             return f"{text}, first the runs that these start from"
-        return f"{text}, starting" if untrained else text
+        return f"{text}, starting"
 
     def draw(self, console: Console) -> RenderableType:
         """All rows where they fit; else those that run, and a count of the others."""
