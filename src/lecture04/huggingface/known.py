@@ -3,13 +3,8 @@
 A setting that nobody here knows may change the model, so it is refused by its name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from lecture04.huggingface.settings import Conversion
+from typing import Any
 
 COUNTS = (
     *("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "max_position_embeddings"),
@@ -71,18 +66,6 @@ NEUTRAL: Mapping[str, tuple[object, ...]] = {
     "use_bidirectional_attention": (False,),
 }
 """What stands in files of architectures that do not look at it, with the values that change nothing, as null does."""
-
-
-def errors(said: Mapping[str, Any], their: Conversion) -> list[str]:
-    """What is wrong with a config.json before anything is made of it, a line a setting."""
-    wrong = badly_typed(said)
-    if said.get("quantization_config"):
-        wrong.append("quantization_config: there is no part here for quantised parameters.")
-    for own, usual in their.aliases.items():
-        if usual in said and own in said and said[usual] != said[own]:
-            wrong.append(f"{usual}={said[usual]}: another name of {own}={said[own]}; they must be alike.")
-    known = {*their.needed, *their.absent, *their.aliases.values(), "quantization_config"}
-    return wrong + list(unknown(said, known, INERT.union(their.inert), ""))
 
 
 def unknown(said: Mapping[str, Any], known: Iterable[str], inert: Iterable[str], path: str) -> Iterator[str]:

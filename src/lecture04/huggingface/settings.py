@@ -63,7 +63,7 @@ class Conversion:
         Raises ValueError with a line for each setting that is missing, is not what it should be, or that our parts do
         not follow, by its own name.
         """
-        wrong = known.errors(said, self)
+        wrong = self._errors(said)
         own = dict(said)
         for name, usual in self.aliases.items():
             if usual in own:
@@ -75,6 +75,17 @@ class Conversion:
             return self.read_config(Complete(own, self.absent))
         except ValueError as e:
             raise ValueError(self._in_their_words(str(e))) from e
+
+    def _errors(self, said: Theirs) -> list[str]:
+        """What is wrong with a config.json before anything is made of it, a line a setting."""
+        wrong = known.badly_typed(said)
+        if said.get("quantization_config"):
+            wrong.append("quantization_config: there is no part here for quantised parameters.")
+        for own, usual in self.aliases.items():
+            if usual in said and own in said and said[usual] != said[own]:
+                wrong.append(f"{usual}={said[usual]}: another name of {own}={said[own]}; they must be alike.")
+        ours = {*self.needed, *self.absent, *self.aliases.values(), "quantization_config"}
+        return wrong + list(known.unknown(said, ours, known.INERT.union(self.inert), ""))
 
     def _in_their_words(self, text: str) -> str:
         """An error of our config with the names that stand in the config.json."""
