@@ -108,7 +108,7 @@ def test_a_source_of_text_without_a_true_distribution(follow, tmp_path):
     more = "trainer.steps=20 trainer.diverged_margin=-9 logger=none"
     (printed,) = follow("add-a-source.md", more).values()
     assert "perplexity" in printed
-    assert "over the true ones" not in printed
+    assert "excess" not in printed
     (config,) = tmp_path.glob("outputs/runs/*/config.yaml")
     digest = re.search(r"digest: '?(\w{16})'?", config.read_text())
     assert digest, "the text is part of the run"

@@ -87,10 +87,10 @@ def print_run(request: Request, record: Record, *, was_there: bool) -> None:
     for split in ("train", "val", "test"):
         line = f"  {split:5s}  perplexity {m[f'{split}/ppl']:.3f}   {m[f'{split}/nll']:.4f} nats a token"
         excess = m.get(f"{split}/excess")
-        print(line if excess is None else f"{line}, {excess:+.4f} over the true ones")
+        print(line if excess is None else f"{line}, excess {excess:.4f}")
     for metric in METRICS.values():
         if metric.items and metric.name in m:
-            print(f"  {metric.label} {m[metric.name]:.4f} of {m[metric.items]:,.0f}: {metric.about}")
+            print(f"  {metric.label} {m[metric.name]:.4f} of {m[metric.items]:,.0f}")
     print(
         f"  {m['params']:,} parameters (d_ff {m['d_ff']}, {m['mismatch']:+.2%} of the matched size), "
         f"{m['flops_per_token'] / 1e3:,.0f} kFLOP and {m['kv_per_token']} KV numbers a token\n"

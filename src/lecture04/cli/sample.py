@@ -2,9 +2,11 @@
 
 import argparse
 import math
+import sys
 
 from lecture04.cli.parser import Parser
 from lecture04.config import messages
+from lecture04.terminal import width_of, wrapped
 
 
 def parser() -> Parser:
@@ -37,7 +39,8 @@ def show(n_documents: int, seed: int, world_seed: int) -> None:
         ]
         total, n_tokens = float(document.log_prob.sum()), len(document.tokens)
         perplexity = math.exp(-total / n_tokens)
-        print(f"{' '.join(words)}\n    {n_tokens} tokens, log p = {total:.2f} nats, perplexity {perplexity:.2f}")
+        print(wrapped(" ".join(words), width_of(sys.stdout)))
+        print(f"    {n_tokens} tokens, log p = {total:.2f} nats, perplexity {perplexity:.2f}")
     print("\nhis(5): the pronoun's subject stands 5 tokens back")
 
 

@@ -48,7 +48,7 @@ def report(
         print(f"The table is shown here alone, its files could not be written ({why}).", file=sys.stderr)
         return
     more = "" if verbose else f"; {all_of_it} prints it all"
-    everything = f"all figures: table.md, contrasts.csv and runs.csv beside it{more}"
+    everything = f"all numbers: table.md, contrasts.csv and runs.csv beside it{more}"
     yield f"page: {linked(page)}\n{wrapped(everything, width_of(sys.stdout))}"
 
 

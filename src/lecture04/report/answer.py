@@ -92,9 +92,11 @@ def _within(results: Results, within: Sequence[Verdict], n: int, against: str) -
         return
     if len(within) == n:
         if n == 1:
-            yield f"{short(results, within[0].row)} cannot be told from {against}: the difference is within the noise"
+            yield f"{short(results, within[0].row)} differs from {against} by no more than the noise"
+        elif n == 2:
+            yield f"neither {_rows(results)} differs from {against} by more than the noise"
         else:
-            yield f"none of the {_number(n)} {_rows(results)} can be told from {against}: all are within the noise"
+            yield f"none of the {_number(n)} {_rows(results)}s differs from {against} by more than the noise"
     elif len(within) == 1:
         yield f"{short(results, within[0].row)} is within the noise"
     else:
@@ -150,7 +152,7 @@ def _against(results: Results, verdicts: Sequence[Verdict]) -> str:
 
 
 def _rows(results: Results) -> str:
-    return "steps" if results.manifest.design == "path" else "rows"
+    return "step" if results.manifest.design == "path" else "row"
 
 
 def short(results: Results, row: str) -> str:
@@ -172,4 +174,4 @@ def _number(n: int) -> str:
 def _sentence(text: str) -> str:
     """With a capital, unless it begins with a name, and with its full stop."""
     begins = text.partition(" ")[0]
-    return (text[0].upper() + text[1:] if begins in ("none", "the", "one", "this") else text) + "."
+    return (text[0].upper() + text[1:] if begins in ("none", "neither", "the", "one", "this") else text) + "."

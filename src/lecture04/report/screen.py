@@ -70,16 +70,17 @@ def _interval(judged: Judged) -> str:
     if not sure:
         return ""
     what = "steps" if sure[0].family == "step" else "differences"
-    together = f"for all {len(sure)} {what} at once " if len(sure) > 1 else ""
+    many = f"all {len(sure)}" if len(sure) > 2 else "both"
+    together = f"for {many} {what} at once " if len(sure) > 1 else ""
     return f"the true difference lies in it, {together}in {100 * (1 - sure[0].alpha):.4g} % of such tables."
 
 
 def _words(results: Results, judged: Judged) -> Iterator[tuple[str, str]]:
     """What would be misread."""
     if any(v.verdict == "within noise" for v in judged.verdicts):
-        yield "within noise", "the seeds alone can differ so; it does not mean equal."
+        yield "within noise", "the seeds alone can do this; it does not mean that the rows are equal."
     if excess_of(results, judged.metric):
-        yield "excess", "0 is the best possible loss."
+        yield "excess", "0 is the best possible."
 
 
 def _odd(results: Results, judged: Judged) -> Iterator[str]:

@@ -10,7 +10,7 @@ s is the pooled noise of one run, q the quantile of the multivariate t at which 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -178,9 +178,11 @@ def judge(
               perplexity); None: nothing is called equivalent
     looks     how often the seeds are judged, all looks together at alpha: each look has alpha / looks
 
-    Raises ValueError as `families` does, for a delta that is not positive and finite, looks < 1, and alpha / looks
+    Raises ValueError as `families` does, for a row that is no mapping, a delta that is not positive and finite, looks < 1, and alpha / looks
     outside [1e-6, 1), below which the quadrature's own error shows.
     """
+    if lists := [row for row, seeds in values.items() if not isinstance(seeds, Mapping)]:
+        raise ValueError(f"values: row {lists[0]!r} must be {{seed: value}}; of a list write dict(enumerate(...))")
     if delta is not None and not 0 < delta < math.inf:
         raise ValueError(f"delta: expected a margin > 0, got {delta}")
     if looks < 1:

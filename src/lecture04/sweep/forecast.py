@@ -77,11 +77,11 @@ def _effect(judged: Judged, effect: float, sure: Verdict | None) -> Cell:
 
 
 def _reach_notes(plan: Plan, judged: Judged, sure: Verdict | None) -> Iterator[Note]:
-    yield Note("smallest effect", "the smallest true difference that is called in 80 of 100 such tables")
+    yield Note("smallest effect", "the smallest true difference that 80 of 100 such tables call better or worse")
     if sure is None:
         yield Note(
             "the noise of one run",
-            "s, the standard deviation of a result when only the seed changes; two finished seeds in a row tell it",
+            "s, the standard deviation of a result when only the seed changes; known once one row has two finished seeds",
         )
         return
     what = (

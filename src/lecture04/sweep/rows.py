@@ -180,7 +180,8 @@ def title(sweep: Table, ask: Asked) -> str:
     typed = [*(f"{key}={','.join(values)}" for key, values in ask.axes.items()), *ask.settings]
     if not sweep.name:
         return " ".join(typed) or "standard"
-    return " ".join([f"{sweep.title or sweep.name}:", *typed]) if typed else sweep.title or sweep.name
+    own = sweep.title or sweep.name
+    return f"{own} ({' '.join(typed)})" if typed else own
 
 
 def table_name(sweep: Table, ask: Asked, rows: Sequence[Row]) -> str:
