@@ -178,8 +178,8 @@ def judge(
               perplexity); None: nothing is called equivalent
     looks     how often the seeds are judged, all looks together at alpha: each look has alpha / looks
 
-    Raises ValueError as `families` does, for a row that is no mapping, a delta that is not positive and finite, looks < 1, and alpha / looks
-    outside [1e-6, 1), below which the quadrature's own error shows.
+    Raises ValueError as `families` does, for a row that is no mapping, a delta that is not positive and finite,
+    looks < 1, and alpha / looks outside [1e-6, 1), below which the quadrature's own error shows.
     """
     if lists := [row for row, seeds in values.items() if not isinstance(seeds, Mapping)]:
         raise ValueError(f"values: row {lists[0]!r} must be {{seed: value}}; of a list write dict(enumerate(...))")

@@ -1,5 +1,6 @@
 """What a sweep would do, printed and not started: its rows, its runs, the time, and what its seeds can find."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from lecture04.config import sizes
@@ -7,7 +8,7 @@ from lecture04.config.resolve import MISMATCH_WARNING
 from lecture04.records.record import is_other_code
 from lecture04.records.store import runs_in
 from lecture04.report.model import Table
-from lecture04.report.text import terminal, wants_colour
+from lecture04.report.text import one_block, terminal, wants_colour
 from lecture04.sweep.forecast import forecast
 from lecture04.sweep.plan import Plan, work
 
@@ -27,7 +28,7 @@ def print_plan(plan: Plan, n_workers: int) -> None:
 
     Below it, what the planned seeds can find, and how many more a table needs whose runs are there.
     """
-    print(terminal([_plan_table(plan)], colour=wants_colour()), end="\n\n")
+    print(one_block(_plan_table(plan), "", colour=wants_colour()), end="\n\n")
     rate = seconds_per_work(plan.outputs)
     runs = set(map(id, plan.runs))
     to_train = [job for job in plan.jobs if id(job) in runs and not job.record.status().is_result]
@@ -46,6 +47,10 @@ def print_plan(plan: Plan, n_workers: int) -> None:
     print(f"the table will lie in {plan.folder}")
     if tables := forecast(plan):
         print("\n" + terminal(tables, colour=wants_colour()))
+
+
+GIVES_WAY = {"kFLOP/token": "1", "KV/token": "2"}
+"""Columns that a narrow terminal has no room for, the last one first."""
 
 
 def _plan_table(plan: Plan) -> Table:
@@ -74,4 +79,5 @@ def _plan_table(plan: Plan) -> Table:
                 str(sizes.kv_per_token(run)),
             ]
         )
-    return Table.of_text(plan.title, headings, lines)
+    table = Table.of_text(plan.title, headings, lines)
+    return replace(table, columns=[replace(c, block=GIVES_WAY.get(c.heading, "")) for c in table.columns])
