@@ -56,7 +56,7 @@ def test_where_runs_lie_is_not_hydras_to_say(hydras, compose, line, said):
     ("line", "said"),
     [
         ("hydra.run.dir=folder", "hydra.run.dir=folder: names the folder of one run; paths.outputs=FOLDER"),
-        ("hydra/sweeper=basic", "hydra/sweeper=BasicSweeper: another sweeper makes no table"),
+        ("hydra/sweeper=basic", "hydra/sweeper=basic: another sweeper makes no table"),
         ("hydra.launcher.backend=nonsense", "hydra.launcher.backend=nonsense: there is no such choice here."),
         ("hydra.launcher.backend=threading", "Choices: null, loky."),
         ("hydra.launcher.require=sharedmem", "hydra.launcher.require=sharedmem: "),

@@ -19,7 +19,7 @@ def said(results):
 def test_a_path_says_its_steps_and_what_it_comes_to_in_all(make_results):
     assert said(make_results(RECIPE, design="path")) == (
         "RoPE (-1.30 %) is better than the row before; pre-norm (+1.02 %) is worse; the other four are within the "
-        "noise; this table finds 1.00 % four times in five. "
+        "noise; this table finds a true difference of 1.00 % four times in five. "
         "From 2017 to the last row in all: -0.64 %, within the noise."
     )
 
@@ -80,4 +80,10 @@ def test_every_call_of_a_grid_names_its_slice(make_results):
 def test_the_smallest_effect_is_that_of_the_statistics(make_results):
     results = make_results(PPL)
     v = judge_all(results)[0].verdicts[0]
-    assert f"this table finds {100 * math.expm1(v.smallest_effect):.2f} % four times in five" in said(results)
+    effect = f"{100 * math.expm1(v.smallest_effect):.2f} %"
+    assert f"this table finds a true difference of {effect} four times in five" in said(results)
+
+
+def test_a_row_keeps_its_name(make_results):
+    results = make_results({"rope": PPL["base"], "none": PPL["rmsnorm"]}, columns=["test/ppl"])
+    assert said(results).startswith("none differs from rope by no more than the noise")

@@ -163,6 +163,15 @@ def test_a_difference_of_rounding_is_never_called(scale):
     assert words(x, scale=scale) == ["within noise", "within noise", "worse"]
 
 
+@pytest.mark.parametrize(("scale", "share"), [(Identity(), 4.39), (Log(), 4.39), (Logit(1000), 0.99)])
+def test_nothing_is_said_to_be_found_that_is_too_small_to_be_called(scale, share):
+    x = {row: dict.fromkeys(range(3), scale.judged(share)) for row in "abcd"}
+    x["a"][0] = scale.judged(share * (1 + 3e-6))
+    for v in judge(x, scale=scale):
+        assert v.smallest_effect >= 2 * np.sqrt(12) * scale.floor(x) > 0
+        assert v.seeds_needed.n == math.inf
+
+
 def test_one_runs_own_noise_holds_the_part_that_seeds_share():
     rng = np.random.default_rng(0)
     shared, own = rng.normal(size=40), rng.normal(size=(6, 40))

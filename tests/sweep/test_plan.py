@@ -9,6 +9,7 @@ import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hypothesis import given
 from hypothesis import strategies as st
+from omegaconf import OmegaConf
 
 from lecture04 import stats
 from lecture04.config import Design, Table
@@ -212,7 +213,7 @@ def test_a_paths_reach_has_both_families_and_a_grids_one(plan_of):
 def test_without_runs_the_reach_is_in_units_of_the_noise(plan_of):
     (table,) = forecast.forecast(plan_of(star(ROWS, seeds=[0, 1, 2])))
     assert table.rows[0][0].text == "3 (planned)"
-    assert table.rows[0][1].text == f"{stats.smallest_effect(3, 2):.1f} times the noise of one run"
+    assert table.rows[0][1].text == f"{stats.smallest_effect(3, 2):.1f} times the noise"
     assert [row[0].text for row in table.rows] == ["3 (planned)", "5", "10"]
 
 
@@ -228,7 +229,7 @@ def test_with_runs_the_reach_is_in_percent_and_nats_and_undecided_rows_say_how_m
     assert [row[0].text for row in needs.rows] == ["c"], "what is decided needs no more"
     needed = open_one.seeds_needed.n
     said = dict(zip(needs.headings, needs.rows[0], strict=True))
-    assert said["seeds needed"].text == f"{needed} ({open_one.seeds_needed.least} to ∞)"
+    assert said["seeds needed"].text == f"{needed} (from {open_one.seeds_needed.least})"
     assert said["more seeds"].value == needed - 3
     assert "seeds for margin" not in said
 
@@ -408,4 +409,4 @@ def test_rows_that_test_one_run_in_two_ways_launch_it_once_at_a_time(plan_of):
 )
 def test_any_row_name_survives_hydras_grammar(text):
     (override,) = OverridesParser.create().parse_overrides([f"origin.row={quoted(text)}"])
-    assert str(override.value()) == text.replace("${", "$ {")
+    assert OmegaConf.create({"row": override.value()}).row == text

@@ -111,7 +111,7 @@ def test_the_recipe_plan_starts_nothing(train, tmp_path):
     table = done.stdout.split("─\n")[1].split("\n\n")[0]
     sizes = [re.split(r"\s{3,}", line)[1] for line in table.splitlines()]
     assert sizes == ["256", "256", "257", "171", "171", "192", "196"]
-    assert re.search(r"3 \(planned\) +3\.\d times the noise of one run", done.stdout)
+    assert re.search(r"3 \(planned\) +3\.\d times the noise", done.stdout)
     assert "21 runs, 21 to train, nothing started" in done.stdout
     assert not (tmp_path / "outputs").exists()
 

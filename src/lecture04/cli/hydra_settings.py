@@ -23,10 +23,17 @@ JOBLIB_CHOICES = {"backend": ["null", "loky"], "prefer": ["null", "processes"], 
 
 def run_errors(hydra: DictConfig, run: Run) -> list[str]:
     """What a single run cannot be started with."""
-    errors = _errors(hydra)
+    errors = [*_errors(hydra), *_other_sweeper(hydra)]
     if _as_written(hydra, "run.dir") != OURS["run.dir"] and not errors and (why := trouble(str(hydra.run.dir), run)):
         errors.append(f"hydra.run.dir={hydra.run.dir}: {why}")
     return errors
+
+
+def _other_sweeper(hydra: DictConfig) -> list[str]:
+    if _as_written(hydra, "sweeper._target_") == SWEEPER:
+        return []
+    chosen = OmegaConf.select(hydra, "runtime.choices.hydra/sweeper")
+    return [f"hydra/sweeper={chosen}: another sweeper makes no table of its runs; leave it away."]
 
 
 def sweep_errors(hydra: DictConfig) -> list[str]:
@@ -34,10 +41,7 @@ def sweep_errors(hydra: DictConfig) -> list[str]:
     errors = _errors(hydra)
     if (folder := _as_written(hydra, "run.dir")) != OURS["run.dir"]:
         errors.append(f"hydra.run.dir={folder}: names the folder of one run; paths.outputs=FOLDER those of a table.")
-    if (sweeper := _as_written(hydra, "sweeper._target_")) != SWEEPER:
-        errors.append(
-            f"hydra/sweeper={sweeper.rpartition('.')[2]}: another sweeper makes no table of its runs; leave it away."
-        )
+    errors += _other_sweeper(hydra)
     if _as_written(hydra, "launcher._target_") == JOBLIB:
         for name, choices in JOBLIB_CHOICES.items():
             value = OmegaConf.select(hydra, f"launcher.{name}")

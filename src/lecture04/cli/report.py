@@ -48,7 +48,7 @@ def table_with_all_seeds(folder: Path, *, verbose: bool) -> str:
     from lecture04.report.all_seeds import with_all_seeds
 
     manifest, said = with_all_seeds(folder)
-    return "\n\n".join(["\n".join(said), *report(folder, manifest, verbose=verbose)]) + "\n"
+    return "\n\n".join(["\n".join(said), *report(folder, manifest, verbose=verbose, all_of_it="--verbose")]) + "\n"
 
 
 def page(folder: Path) -> str:

@@ -1,7 +1,7 @@
 """The command line's overrides, checked before Hydra sees them: for what it would accept silently or report badly."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from lecture04.config import flags
@@ -113,7 +113,8 @@ def complaint(override: str) -> str | None:
     if not key.strip("+"):
         return f"{override}: nothing is named; write GROUP=CHOICE or SETTING=VALUE."
     if key.startswith("+") and not key.startswith(("+hydra", "++hydra")):
-        return f"{override}: nothing can be added to a run's settings; to change one, write {override.lstrip('+')}."
+        line = in_shell(override.lstrip("+"))
+        return f"{override}: nothing can be added to a run's settings; to change one, write {line}."
     group, _, field = key.partition(".")
     if field == "name" and group in groups():
         return f"{override}: a part is chosen with its options; write {group}={value}."
@@ -154,4 +155,14 @@ def complaints(arguments: Sequence[str]) -> list[str]:
     """What is wrong with a command line, a sentence each."""
     if wrong := flags.complaint(arguments, [*groups(), "recipe", "sweeps"]):
         return [wrong]
-    return [text for override in overrides(arguments) if (text := complaint(override))]
+    lines = overrides(arguments)
+    return [*_twice(lines), *(text for override in lines if (text := complaint(override)))]
+
+
+def _twice(lines: Sequence[str]) -> Iterator[str]:
+    """What is set twice to different values: the last one would win without a word."""
+    first = dict[str, str]()
+    for line in lines:
+        key = line.partition("=")[0]
+        if first.setdefault(key, line) != line:
+            yield f"{line}: {key} is set already, by {first[key]}; write one of them."

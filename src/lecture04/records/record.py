@@ -22,6 +22,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -208,8 +209,18 @@ class Record:
             "config": own.config,
             "code": own.code,
             "command": command,
+            "ended": datetime.now().astimezone().isoformat(timespec="seconds"),
         }
         write_whole(self.folder / "summary.json", json.dumps(finite(head | facts), indent=1) + "\n")
+
+    def ended(self) -> datetime | None:
+        """When it ended; of a record that does not say so, when its summary was written. None where none is there."""
+        if said := self.summary().get("ended"):
+            return datetime.fromisoformat(said).astimezone().replace(tzinfo=None)
+        try:
+            return datetime.fromtimestamp((self.folder / "summary.json").stat().st_mtime)
+        except OSError:
+            return None
 
     def write_evaluation(self, key: str, content: dict[str, Any]) -> None:
         """Keep an evaluation, or why it failed."""

@@ -23,7 +23,7 @@ def answer(results: Results, judged: Judged) -> str:
         return _alone(results, judged)
     first, *more = judged.families
     clauses = [*_clauses(results, judged, judged.of_family(first)), *_reach(judged, first)]
-    sentences = [_sentence("; ".join(clauses)), *(_whole_path(results, judged) if more else ())]
+    sentences = ["; ".join([_capital(clauses[0]), *clauses[1:]]) + ".", *(_whole_path(results, judged) if more else ())]
     ended = sum(len(seeds) for seeds in judged.values.values())
     asked = sum(len(about.runs) for about in results.manifest.rows.values())
     if ended < asked:
@@ -121,7 +121,7 @@ def _reach(judged: Judged, family: str) -> Iterator[str]:
     """The smallest difference that the table finds."""
     if found := smallest_effects(judged, family):
         low, high = judged.size(found[0]), judged.size(found[-1])
-        yield f"this table finds {low if low == high else f'{low} to {high}'} four times in five"
+        yield f"this table finds a true difference of {low if low == high else f'{low} to {high}'} four times in five"
 
 
 def smallest_effects(judged: Judged, family: str) -> list[float]:
@@ -171,7 +171,17 @@ def _number(n: int) -> str:
     return NUMBERS[n] if n < len(NUMBERS) else str(n)
 
 
-def _sentence(text: str) -> str:
-    """With a capital, unless it begins with a name, and with its full stop."""
-    begins = text.partition(" ")[0]
-    return (text[0].upper() + text[1:] if begins in ("none", "neither", "the", "one", "this") else text) + "."
+_OWN = (
+    "neither row",
+    "neither step",
+    "none of the ",
+    "the seeds change nothing",
+    "one seed a row, ",
+    "this table finds",
+)
+"""How clauses begin that begin with no row's name."""
+
+
+def _capital(clause: str) -> str:
+    """A first clause of our own words with a capital; one that begins with a row's name as it is."""
+    return clause[0].upper() + clause[1:] if clause.startswith(_OWN) else clause

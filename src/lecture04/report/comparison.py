@@ -81,7 +81,9 @@ class Judged:
 
     def _signed(self, judged: float) -> str:
         shown = self.shown(judged)
-        return f"{shown:+.0f}".replace("inf", "∞") if math.isinf(shown) else f"{shown:+,.{self.scale.digits}f}"
+        if math.isinf(shown):
+            return f"{shown:+.0f}".replace("inf", "∞")
+        return f"{round(shown, self.scale.digits) + 0.0:+,.{self.scale.digits}f}"  # no -0.00
 
     def amount(self, judged: float) -> str:
         """A size on the judged scale, with its unit: `0.89 % (0.0089 nats)`."""

@@ -36,6 +36,7 @@ FIELDS: dict[str, Callable[[Judged, Verdict], object]] = {
     "seeds_for_margin": lambda judged, v: v.seeds_for_margin,
     "smallest_effect": lambda judged, v: v.smallest_effect,
     "s": lambda judged, v: v.s,
+    "run_sd": lambda judged, v: v.run_sd,
     "df": lambda judged, v: v.df,
     "q": lambda judged, v: v.q,
     "alpha": lambda judged, v: v.alpha,

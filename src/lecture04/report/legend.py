@@ -102,11 +102,12 @@ def _band(results: Results, judged: Judged) -> Iterator[Note]:
         "that is shown",
     )
     if sure.blocked:
+        shares = "" if sure.run_sd > sure.s else "; the rows share no part of it that can be measured here"
         text = (
             f"{judged.amount(sure.s)}, what is left of one run's noise when each seed's mean over the rows is taken "
             "off, as a seed means the same start and the same data order in every row (blocked). It comes from all "
             f"rows together ({sure.df} degrees of freedom). One run by itself varies by {judged.amount(sure.run_sd)} "
-            "(standard deviation) when only the seed changes"
+            f"(standard deviation) when only the seed changes{shares}"
         )
     else:
         text = (

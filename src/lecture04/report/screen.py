@@ -4,7 +4,7 @@ Everything else is in table.md, in the page, and on the terminal with table.verb
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -21,7 +21,7 @@ from lecture04.report.table import (
     mean_cell,
     of_family,
 )
-from lecture04.report.text import one_block
+from lecture04.report.text import one_block, side_by_side, terminal_width
 
 LONG_NAME = 16
 """Signs of a row's name that a heading has room for."""
@@ -29,8 +29,10 @@ LONG_NAME = 16
 
 def screen(results: Results, judged: Judged, width: int | None = None, *, colour: bool = False) -> str:
     """The text, at most `width` wide (None: the terminal's)."""
-    title, notes = results.manifest.title, list(_notes(results, judged))
-    table = Table.of(title, list(_columns(results, judged)), results.rows, notes, results.breaks)
+    width = width or terminal_width()
+    table = Table.of(results.manifest.title, list(_columns(results, judged)), results.rows, (), results.breaks)
+    shown = {table.columns[i].of for i in side_by_side(table, width)}
+    table = replace(table, legend=list(_notes(results, judged, shown)))
     return one_block(table, answer(results, judged), width, colour=colour)
 
 
@@ -52,11 +54,15 @@ def _columns(results: Results, judged: Judged) -> Iterator[Column[str]]:
         yield from (replace(c, block="3") for c in of_family(judged, families[0], [SEEDS_NEEDED], ""))
 
 
-def _notes(results: Results, judged: Judged) -> Iterator[Note]:
-    """At most three: what an interval is, what a verdict and the excess do not say, what is odd about single rows."""
+def _notes(results: Results, judged: Judged, shown: Container[str]) -> Iterator[Note]:
+    """At most three: what an interval is, what a verdict and the excess do not say, what is odd about single rows.
+
+    `shown`: what the columns that there is room for are of.
+    """
     if interval := _interval(judged):
         yield Note("[low, high]", interval)
-    if words := list(_words(results, judged)):
+    excess = excess_of(results, judged.metric)
+    if words := list(_words(judged, has_excess=bool(excess) and excess in shown)):
         (term, text), *more = words
         yield Note(term, " ".join([text, *(f"{term}: {text}" for term, text in more)]))
     if odd := "; ".join(_odd(results, judged)):
@@ -75,11 +81,11 @@ def _interval(judged: Judged) -> str:
     return f"the true difference lies in it, {together}in {100 * (1 - sure[0].alpha):.4g} % of such tables."
 
 
-def _words(results: Results, judged: Judged) -> Iterator[tuple[str, str]]:
+def _words(judged: Judged, *, has_excess: bool) -> Iterator[tuple[str, str]]:
     """What would be misread."""
     if any(v.verdict == "within noise" for v in judged.verdicts):
         yield "within noise", "the seeds alone can do this; it does not mean that the rows are equal."
-    if excess_of(results, judged.metric):
+    if has_excess:
         yield "excess", "0 is the best possible."
 
 

@@ -49,7 +49,7 @@ def one_block(table: Table, lead: str, width: int | None = None, *, colour: bool
     from rich.text import Text
 
     width = width or terminal_width()
-    columns = _side_by_side(table, width)
+    columns = side_by_side(table, width)
     console = _console(width, colour=colour)
     console.print(Text(table.title, style="bold"))
     for line in _wrapped(lead, width, indent=""):
@@ -182,7 +182,7 @@ LEAST_NAME = 8
 """Signs of a row's name that stand in one line, however narrow the terminal."""
 
 
-def _side_by_side(table: Table, width: int) -> dict[int, int]:
+def side_by_side(table: Table, width: int) -> dict[int, int]:
     """{column: its width} of those that fit beside each other."""
     whole, broken = _widths(table)
     left = list(range(len(table.columns)))

@@ -73,6 +73,7 @@ class Verdict:
     alpha        of the family, already divided by the number of looks
     sd, sd_reference  standard deviation of one run, on the judged scale: s, or for a contrast with an excluded row the
                  two rows' own
+    least        a difference of this size or less is never called (`Scale.too_close`)
     plan         the same contrast with other numbers of seeds; None where there is no band
     """
 
@@ -99,6 +100,7 @@ class Verdict:
     alpha: float
     sd: float
     sd_reference: float
+    least: float
     plan: Plan | None = field(repr=False)
 
     @property
@@ -140,11 +142,13 @@ class Verdict:
             return 0.0 if min(self.n, self.n_reference) > 1 else math.inf
         alpha, q, df = (self.alpha / self.plan.family.k, 0.0, 0) if self.excluded else (self.alpha, self.q, self.df)
         found = effect_found(POWER, self.n, self.n_reference, alpha=alpha, q=q, df=df, share=v / (v + v0))
-        return found * math.sqrt((v + v0) / (1 / self.n + 1 / self.n_reference))
+        return max(found * math.sqrt((v + v0) / (1 / self.n + 1 / self.n_reference)), self.least)
 
     def _needed(self, difference: float) -> int | float:
         if self.plan is None or math.isnan(difference):
             return math.nan
+        if abs(difference) <= self.least:
+            return math.inf
         one_run = math.sqrt((self.sd**2 + self.sd_reference**2) / 2)
         if one_run == 0:
             return 2 if difference else math.inf
@@ -191,7 +195,8 @@ def judge(
         raise ValueError(f"alpha: expected 1e-6 <= alpha / looks < 1, got {alpha} / {looks}")
     ties = families(tuple(values), design=design, baseline=baseline, slices=slices)
     scale = scale or Identity()
-    pool = noise_pool(values, floor=scale.floor(values), matched=matched)
+    sound = {row: seeds for row, seeds in values.items() if all(map(math.isfinite, seeds.values()))}
+    pool = noise_pool(values, floor=scale.floor(sound), matched=matched)
     if is_still := scale.is_still(values):
         none = dict.fromkeys(pool.variance, math.nan)
         pool = replace(pool, s=math.nan, run_sd=math.nan, df=0, excluded=(), variance=none)
@@ -209,6 +214,7 @@ def judge(
             lower_is_better=lower_is_better,
             matched=matched,
             is_still=is_still,
+            least=scale.least(sound),
         )
     ]
 
@@ -225,6 +231,7 @@ def _judge_family(
     lower_is_better: bool,
     matched: bool,
     is_still: bool,
+    least: float,
 ) -> list[Verdict]:
     """The verdicts of one family, which may be tied in several places (a grid: one star a slice).
 
@@ -278,6 +285,7 @@ def _judge_family(
                 margin=margin,
                 alpha=alpha,
                 sd=sd,
+                least=least,
                 sd_reference=sd_reference,
                 plan=None if math.isnan(half_width) else own_plan,
             )

@@ -67,7 +67,7 @@ def _execute(plan: Plan, launcher: Launcher, arguments: Sequence[str], named: Se
     there = sum(job.is_complete for job in plan.jobs)
     _tell(f"{plan.name}: {len(plan.jobs)} runs, {there} there, {what}")
     if todo and named and plan.session.logger.name == "wandb":
-        _tell(f"{', '.join(named)}: does not count in a sweep; each of its runs is one of its own in W&B.")
+        _tell(f"In a sweep {', '.join(named)} counts for nothing: each of its runs is one of its own in W&B.")
     try:
         with live(plan):
             mode = probe.mode()

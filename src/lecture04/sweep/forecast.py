@@ -72,23 +72,19 @@ def _effect(judged: Judged, effect: float, sure: Verdict | None) -> Cell:
     if math.isinf(effect):
         return Cell("none, whatever its size")
     if sure is None:
-        return Cell(f"{effect:.1f} times the noise of one run", effect)
+        return Cell(f"{effect:.1f} times the noise", effect)
     return Cell(judged.amount(effect * sure.s), effect * sure.s)
 
 
 def _reach_notes(plan: Plan, judged: Judged, sure: Verdict | None) -> Iterator[Note]:
     yield Note("smallest effect", "the smallest true difference that 80 of 100 such tables call better or worse")
     if sure is None:
-        yield Note(
-            "the noise of one run",
-            "s, the standard deviation of a result when only the seed changes; known once one row has two finished seeds",
-        )
+        blocked = blocks(len(plan.rows), len(plan.seeds))
+        shared = ", without the part that all rows share, as a seed means the same in each" * blocked
+        text = f"the standard deviation of a result when only the seed changes{shared}"
+        yield Note("the noise", f"{text}; known once a row has two finished seeds")
         return
-    what = (
-        "what is left of the noise of one run without the seeds' shared part"
-        if sure.blocked
-        else "the noise of one run"
-    )
+    what = "the noise of one run" + " without the part that seeds share" * sure.blocked
     text = f"{judged.amount(sure.s)}, {what}, by the runs that are there ({sure.df} degrees of freedom)"
     if not sure.blocked and blocks(len(plan.rows), len(plan.seeds)):
         text += "; the planned seeds will be compared seed by seed (blocked), which may lower s"

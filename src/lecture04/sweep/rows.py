@@ -85,7 +85,7 @@ def _values(override: Override) -> tuple[str, ...]:
 def _seeds(texts: tuple[str, ...]) -> tuple[int, ...]:
     for text in texts:
         if not re.fullmatch(r"\d+", text):
-            raise UserError(f"seed={text}: a seed is a whole number, 0 or more.")
+            raise UserError(f"seed={text}: a seed is a whole number, 0 or more; of several write -m seed=0,1,2.")
     seeds = tuple(map(int, texts))
     if len(set(seeds)) < len(seeds):
         raise UserError(f"seed={','.join(texts)}: a seed stands there twice.")

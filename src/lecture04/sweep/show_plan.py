@@ -1,6 +1,7 @@
 """What a sweep would do, printed and not started: its rows, its runs, the time, and what its seeds can find."""
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lecture04.config import sizes
@@ -13,14 +14,28 @@ from lecture04.sweep.forecast import forecast
 from lecture04.sweep.plan import Plan, work
 
 
-def seconds_per_work(outputs: Path) -> float | None:
-    """Wall time per unit of `work` of the runs that are there, whoever asked for them; None where there are none."""
-    seconds = done = 0.0
+@dataclass(frozen=True)
+class Pace:
+    """How long runs took: seconds of training per unit of `work`, and seconds around it, whatever the run is."""
+
+    per_work: float
+    per_run: float
+
+    def minutes(self, waiting: Sequence[float], n_workers: int) -> float:
+        """The minutes that runs of so much work take."""
+        return (sum(waiting) * self.per_work + len(waiting) * self.per_run) / n_workers / 60
+
+
+def pace(outputs: Path) -> Pace | None:
+    """The pace of the runs that are there, whoever asked for them; None where there are none."""
+    training = around = done = 0.0
+    n = 0
     for record in runs_in(outputs):
         m = record.summary().get("metrics", {})
-        if m.get("wall_seconds"):
-            seconds, done = seconds + m["wall_seconds"], done + m["documents"] * m["flops_per_token"]
-    return seconds / done if done else None
+        if m.get("train_seconds") and m.get("wall_seconds"):
+            training, around = training + m["train_seconds"], around + m["wall_seconds"] - m["train_seconds"]
+            done, n = done + m["documents"] * m["flops_per_token"], n + 1
+    return Pace(training / done, around / n) if done else None
 
 
 def print_plan(plan: Plan, n_workers: int) -> None:
@@ -29,19 +44,22 @@ def print_plan(plan: Plan, n_workers: int) -> None:
     Below it, what the planned seeds can find, and how many more a table needs whose runs are there.
     """
     print(one_block(_plan_table(plan), "", colour=wants_colour()), end="\n\n")
-    rate = seconds_per_work(plan.outputs)
+    known = pace(plan.outputs)
     runs = set(map(id, plan.runs))
     to_train = [job for job in plan.jobs if id(job) in runs and not job.record.status().is_result]
     own = {job.record.folder for job in plan.jobs}
     sources = [run for run in plan.runs if run.record.folder not in own and not run.record.status().is_result]
-    waiting = sum(work(run.request.run) for run in [*to_train, *sources])
-    print(f"seeds {', '.join(map(str, plan.seeds))}; {len(plan.jobs)} runs, {len(to_train)} to train, nothing started")
+    waiting = [work(run.request.run) for run in [*to_train, *sources]]
+    seeds = f"seed{'s' if len(plan.seeds) > 1 else ''} {', '.join(map(str, plan.seeds))}"
+    print(f"{seeds}; {len(plan.jobs)} runs, {len(to_train)} to train, nothing started")
     if sources:
         print(f"before them {len(sources)} runs that these start from")
     if any(is_other_code(job.record, job.request.run) for job in plan.jobs):
         print("* a run of other code (runs.reuse=config)")
-    if to_train and rate:
-        print(f"about {waiting * rate / n_workers / 60:.1f} minutes on {n_workers} workers, by the runs that are there")
+    if to_train and known:
+        print(
+            f"about {known.minutes(waiting, n_workers):.1f} minutes on {n_workers} workers, by the runs that are there"
+        )
     elif to_train:
         print("no time can be given before the first run is there")
     print(f"the table will lie in {plan.folder}")

@@ -138,6 +138,9 @@ def waterfall(judged: Judged) -> Figure | None:
     return figure
 
 
+SEEDS = "line: the mean of a row's seeds; band: from the lowest to the highest"
+
+
 def curves(results: Results) -> Figure | None:
     """Validation and training loss by step, a line a row; bands reach from the lowest seed to the highest."""
     found = {name: data.learning(results, name) for name in data.CURVES}
@@ -149,6 +152,7 @@ def curves(results: Results) -> Figure | None:
     for axes, (name, by_row) in zip(np.atleast_1d(figure.subplots(len(found))), found.items(), strict=True):
         _lines(axes, results.rows, by_row, floors[name])
         axes.set(xlabel="step", ylabel=data.CURVES[name].replace(" (", "\n("))
+    figure.axes[0].set_title(SEEDS, fontsize=8, color=GREY, loc="left")
     return figure
 
 
@@ -161,6 +165,7 @@ def positions(results: Results) -> Figure | None:
     axes = figure.subplots()
     _lines(axes, results.rows, by_row, 0.0)
     axes.set(xlabel="position in the block, tokens", ylabel=data.POSITIONS.replace(" (", "\n("))
+    axes.set_title(SEEDS, fontsize=8, color=GREY, loc="left")
     return figure
 
 

@@ -148,9 +148,8 @@ def _asked(results: Results) -> dict[str, Any]:
 
 def newest(results: Results) -> datetime | None:
     """When the last of the table's runs ended."""
-    summaries = [record.folder / "summary.json" for runs in results.records.values() for record in runs.values()]
-    times = [path.stat().st_mtime for path in summaries if path.exists()]
-    return datetime.fromtimestamp(max(times)) if times else None
+    times = [record.ended() for runs in results.records.values() for record in runs.values()]
+    return max((time for time in times if time), default=None)
 
 
 def render(template: str, *, scripts: list[str], **values: Any) -> str:

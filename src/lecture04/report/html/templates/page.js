@@ -77,6 +77,7 @@
   // The settings in which two rows differ, as [name, of the row, of the other].
   function differing(row, other) {
     const [here, there] = [data.settings[row], data.settings[other]];
+    if (!here.some(Boolean) || !there.some(Boolean)) return []; // no run of it has begun: nothing is known
     return data.setting_names.map((name, i) => [name, here[i] || "–", there[i] || "–"]).filter(([, a, b]) => a !== b);
   }
 
