@@ -185,7 +185,9 @@ def judge(
     Raises ValueError as `families` does, for a row that is no mapping, a delta that is not positive and finite,
     looks < 1, and alpha / looks outside [1e-6, 1), below which the quadrature's own error shows.
     """
-    if lists := [row for row, seeds in values.items() if not isinstance(seeds, Mapping)]:
+    # Types say so, and whoever calls this with lists of their own does not check them.
+    lists = [row for row, seeds in values.items() if not isinstance(seeds, Mapping)]  # pyright: ignore[reportUnnecessaryIsInstance]
+    if lists:
         raise ValueError(f"values: row {lists[0]!r} must be {{seed: value}}; of a list write dict(enumerate(...))")
     if delta is not None and not 0 < delta < math.inf:
         raise ValueError(f"delta: expected a margin > 0, got {delta}")
