@@ -71,7 +71,7 @@ def screens() -> None:
 
     SCREENS.mkdir(exist_ok=True)
     for width in WIDTHS:
-        text = command(f"lecture04 report {TABLE}", COLUMNS=str(width))
+        text = command(f"python train.py -m sweeps={TABLE} logger=none", COLUMNS=str(width))
         (SCREENS / f"{TABLE}-{width}.txt").write_text(text, encoding="utf-8")
     command(f"lecture04 report --html {TABLE}")
     program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
