@@ -68,6 +68,11 @@ def test_a_table_is_made_by_its_own_sweeper_in_processes(hydras, compose, line, 
     assert said in sentence
 
 
+def test_a_single_run_has_no_other_sweeper_either(hydras, compose):
+    (sentence,) = run_errors(hydras("hydra/sweeper=basic"), compose())
+    assert sentence.startswith("hydra/sweeper=basic: another sweeper makes no table")
+
+
 @pytest.mark.parametrize(
     "lines", [(), ("hydra/launcher=basic",), ("hydra.launcher.n_jobs=2", "hydra.job.chdir=true", "hydra.verbose=true")]
 )

@@ -31,6 +31,8 @@ from lecture04.config.typed import understood
         ("-r -m", "--run and --multirun: one of them at a time."),
         ("-m --cfg job", "--cfg shows the settings of a single run; leave -m away."),
         ("-sc foo", "-sc: write install=SHELL"),
+        ("ffn=relu ffn=gelu", "ffn=gelu: ffn is set already, by ffn=relu; write one of them."),
+        ("+trainer.steps=3", "to change one, write trainer.steps=3."),
         ("-sc install=tcsh", "-sc: write install=SHELL"),
     ],
 )
@@ -47,6 +49,7 @@ def test_one_sentence_says_what_to_type(words, said):
         "--cfg job -p ffn",
         "--config-dir conf ffn=relu",
         "ffn=relu -m seed=0,1",
+        "ffn=relu ffn=relu",
         "-sc install=bash",
         "--info",
         "--version",

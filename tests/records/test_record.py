@@ -2,8 +2,10 @@
 
 import json
 import math
+import os
 import subprocess
 import sys
+from datetime import datetime
 
 import pytest
 
@@ -44,6 +46,19 @@ def test_metrics_come_back_from_summary_and_evaluation(record, cfg, asked):
     assert metrics["steps"] == 3
     assert metrics["test/nll"] == 1.25
     assert math.isnan(metrics["test/ppl"])
+
+
+def test_when_a_run_ended_is_kept_wherever_the_record_is_copied_to(record, cfg, tmp_path):
+    assert record.ended() is None
+    before = datetime.now().replace(microsecond=0)
+    record.finish(Status.finished, cfg, "", metrics={})
+    assert before <= record.ended() <= datetime.now()
+    os.utime(record.folder / "summary.json", (0, 0))
+    assert record.ended() >= before
+    older = {key: value for key, value in record.summary().items() if key != "ended"}
+    (record.folder / "summary.json").write_text(json.dumps(older))
+    os.utime(record.folder / "summary.json", (0, 0))
+    assert record.ended() == datetime.fromtimestamp(0), "an older record does not say it"
 
 
 def test_files_are_strict_json(record, cfg):

@@ -410,3 +410,15 @@ def test_rows_that_test_one_run_in_two_ways_launch_it_once_at_a_time(plan_of):
 def test_any_row_name_survives_hydras_grammar(text):
     (override,) = OverridesParser.create().parse_overrides([f"origin.row={quoted(text)}"])
     assert OmegaConf.create({"row": override.value()}).row == text
+
+
+def test_the_time_left_takes_what_surrounds_the_training_once_a_run(tmp_path):
+    assert show_plan.pace(tmp_path) is None
+    for name, documents, train, wall in (("short", 100, 1.0, 16.0), ("long", 10_000, 100.0, 110.0)):
+        folder = tmp_path / "runs" / f"{name}-s0-0123456789-abcdef"
+        folder.mkdir(parents=True)
+        metrics = {"documents": documents, "flops_per_token": 10, "train_seconds": train, "wall_seconds": wall}
+        (folder / "summary.json").write_text(json.dumps({"status": "finished", "metrics": metrics}))
+    found = show_plan.pace(tmp_path)
+    assert found.minutes([100_000], 1) == pytest.approx((100 + 12.5) / 60)
+    assert found.minutes([100_000, 1_000], 2) == pytest.approx((101 + 25) / 120)
