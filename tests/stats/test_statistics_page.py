@@ -1,15 +1,18 @@
-"""docs/statistics.md: its programs print what stands below them."""
+"""docs/statistics.md and README.md: their programs print what stands below them."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-PAGE = (Path(__file__).parents[2] / "docs" / "statistics.md").read_text()
-PROGRAMS = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", PAGE, flags=re.S)
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "statistics.md").read_text()
+README = (ROOT / "README.md").read_text()
+PRINTS = re.compile(r"```python\n((?:(?!```).)*?)```\n\n```text\n(.*?)```", flags=re.S)
+PROGRAMS = PRINTS.findall(PAGE)
 
 
-@pytest.mark.parametrize(("program", "printed"), PROGRAMS)
+@pytest.mark.parametrize(("program", "printed"), [*PROGRAMS, *PRINTS.findall(README)])
 def test_the_pages_programs_print_what_it_says(program, printed, capsys):
     exec(program, {})
     assert capsys.readouterr().out == printed
@@ -17,3 +20,4 @@ def test_the_pages_programs_print_what_it_says(program, printed, capsys):
 
 def test_the_page_has_its_programs():
     assert len(PROGRAMS) == PAGE.count("```python") == 2
+    assert len(PRINTS.findall(README)) == 1
