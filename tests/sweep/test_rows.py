@@ -113,7 +113,7 @@ def test_a_table_keeps_its_folder_over_seeds_and_leaves_it_for_other_settings():
     assert name("optim.lr=0.1") == name("optim.lr=0.1", "logger=none")
     assert len({name(), name("optim.lr=0.1"), name("optim.lr=0.2")}) == 3
     assert title(sweep, ask("seed=0,1", "logger=none")) == "Mine"
-    assert title(sweep, ask("optim.lr=0.1")) == "Mine: optim.lr=0.1"
+    assert title(sweep, ask("optim.lr=0.1")) == "Mine (optim.lr=0.1)"
 
 
 SLICES = {"slow": ["optim.lr=0.1"], "fast": ["optim.lr=0.2", "optim.clip=1"]}

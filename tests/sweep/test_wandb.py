@@ -191,7 +191,7 @@ def test_a_variable_that_names_one_run_names_none_of_a_sweep_and_that_is_said_on
     assert len(ids) == 7
     assert "myrun" not in ids
     (line,) = (line for line in swept.done.stderr.splitlines() if "WANDB" in line)
-    assert line.startswith("WANDB_RUN_ID, WANDB_NAME: ")
+    assert line.startswith("In a sweep WANDB_RUN_ID, WANDB_NAME counts for nothing")
 
 
 def test_each_row_is_a_group_by_its_name(swept, good):
