@@ -196,6 +196,7 @@ ASKED = st.lists(SWEPT | st.builds("{}={}".format, st.sampled_from(["seed", "ffn
 PLANNED, REFUSED = [], []
 
 
+@pytest.mark.slow
 @hypothesis_settings(THOROUGH, max_examples=36)
 @given(SWEEPS, ASKED)
 def test_any_sweep_gives_a_plan_or_sentences(tmp_path, sweep, asked):
@@ -221,6 +222,7 @@ def test_any_sweep_gives_a_plan_or_sentences(tmp_path, sweep, asked):
         assert not list(Path(tmp_path).iterdir())
 
 
+@pytest.mark.slow
 def test_plans_and_refusals_were_frequent():
     assert len(PLANNED) > 3
     assert len(REFUSED) > 10

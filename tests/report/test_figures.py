@@ -161,6 +161,7 @@ def assert_letters_are_in(files):
             assert b"/FontFile2" in whole
 
 
+@pytest.mark.slow
 def test_writing_twice_gives_the_same_bytes_and_leaves_no_old_figure(sweep):
     folder = sweep(ROWS)
     first = {path: path.read_bytes() for path in write(folder)}

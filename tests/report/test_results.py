@@ -208,13 +208,11 @@ def test_the_report_is_rebuilt_without_torch(table_folder):
         "import sys; from lecture04.report import report; from pathlib import Path\n"
         "list(report(Path(sys.argv[1]))); assert not {'torch', 'wandb'} & set(sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", script, str(folder)], check=True)
+    subprocess.run([sys.executable, "-c", script, str(folder)], check=True)  # makes the page; the next one does not
     command = [sys.executable, "-m", "lecture04.cli.main", "report"]
     there = ["--outputs", str(folder.parents[1])]
     done = subprocess.run([*command, "mine", *there], capture_output=True, text=True, check=True)
     assert "swiglu" in done.stdout
-    every = subprocess.run([*command, *there], capture_output=True, text=True, check=True)
-    assert every.stdout == done.stdout
     none = subprocess.run([*command, "--outputs", str(folder)], capture_output=True, text=True)
     assert none.returncode == 1
     assert "no table lies there yet" in none.stderr

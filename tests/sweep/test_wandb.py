@@ -301,8 +301,13 @@ def test_a_single_diverged_run_is_closed_well_and_the_key_is_nowhere(command, tm
     ("asked", "variables", "said"),
     [
         ("logger.project=a/b", {"WANDB_MODE": "offline"}, "Invalid project name 'a/b'"),
-        ("logger.project=x", {"WANDB_MODE": "online"}, "No API key configured"),
-        ("logger.project=x", {"WANDB_MODE": "offline", "WANDB_DIR": "/proc/self/fdinfo"}, "/proc/self/fdinfo"),
+        pytest.param("logger.project=x", {"WANDB_MODE": "online"}, "No API key configured", marks=pytest.mark.slow),
+        pytest.param(
+            "logger.project=x",
+            {"WANDB_MODE": "offline", "WANDB_DIR": "/proc/self/fdinfo"},
+            "/proc/self/fdinfo",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_what_keeps_a_sweep_from_wandb_is_said_once_on_the_screen(warm, small_data, tmp_path, asked, variables, said):

@@ -10,6 +10,7 @@ from lecture04.data.types import load
 from lecture04.lecture.probes import unigram
 
 
+@pytest.mark.slow
 def test_unigram(value, whole_corpus):
     assert 42 < value("unigram", whole_corpus, claim="unigram") < 47
     assert value("unigram", whole_corpus, claim="unigram") == value(

@@ -15,6 +15,7 @@ from lecture04.lecture.probes.finished import of_config
 from lecture04.lecture.probes.world import BUCKETS, CORPUS, EXCESS, MEAN, NONE, SHARE, TOKENS, UNSEEN
 
 
+@pytest.mark.slow
 def test_floor(value, whole_corpus):
     assert 3.60 < value("world", whole_corpus, claim="floor") < 3.72
 
