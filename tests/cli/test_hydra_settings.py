@@ -106,6 +106,7 @@ def test_a_folder_named_for_a_run_is_that_runs_alone(warm, tmp_path):
     assert again.stdout.startswith("there already, nothing trained\n"), "and of no other code"
 
 
+@pytest.mark.slow
 def test_paths_mean_the_folder_that_the_command_was_typed_in(warm, tmp_path):
     """With hydra.job.chdir Hydra enters the run's folder: the corpus and the source lie where they lay."""
     source = "init.source=['attention=mha','trainer.steps=5','trainer.diverged_margin=-9']"

@@ -301,15 +301,11 @@ def test_a_single_diverged_run_is_closed_well_and_the_key_is_nowhere(command, tm
     ("asked", "variables", "said"),
     [
         ("logger.project=a/b", {"WANDB_MODE": "offline"}, "Invalid project name 'a/b'"),
-        pytest.param("logger.project=x", {"WANDB_MODE": "online"}, "No API key configured", marks=pytest.mark.slow),
-        pytest.param(
-            "logger.project=x",
-            {"WANDB_MODE": "offline", "WANDB_DIR": "/proc/self/fdinfo"},
-            "/proc/self/fdinfo",
-            marks=pytest.mark.slow,
-        ),
+        ("logger.project=x", {"WANDB_MODE": "online"}, "No API key configured"),
+        ("logger.project=x", {"WANDB_MODE": "offline", "WANDB_DIR": "/proc/self/fdinfo"}, "/proc/self/fdinfo"),
     ],
 )
+@pytest.mark.slow
 def test_what_keeps_a_sweep_from_wandb_is_said_once_on_the_screen(warm, small_data, tmp_path, asked, variables, said):
     home = {name: "" for name in os.environ if name.startswith(("WANDB_", "XDG_"))} | {"HOME": str(tmp_path / "home")}
     line = ("-m", "seed=0,1", "hydra/launcher=basic", *small_data, asked)
