@@ -142,7 +142,7 @@ def test_relu_sparsity_and_no_dead_units(ask, tmp_path):
     outputs = f"paths.outputs={tmp_path}"
     command = [sys.executable, str(ROOT / "train.py"), "-m", "sweeps=ffn", "seed=0", "logger=none", outputs]
     subprocess.run(command, check=True, capture_output=True)
-    (folder,) = (tmp_path / "sweeps").iterdir()
+    (folder,) = (path for path in (tmp_path / "sweeps").iterdir() if path.is_dir())  # beside it lies the index
     folder.rename(tmp_path / "sweeps" / "ffn")
     table = ask("sparsity", outputs)
     zeros = table[table.claim == "relu_sparsity"].groupby("row").value.mean()  # over layers of equal width
