@@ -160,9 +160,9 @@ def complaints(arguments: Sequence[str]) -> list[str]:
 
 
 def _twice(lines: Sequence[str]) -> Iterator[str]:
-    """What is set twice to different values: the last one would win without a word."""
+    """Parts of which two are chosen; of a plain setting the last value wins, as scripts that append some expect."""
     first = dict[str, str]()
     for line in lines:
-        key = line.partition("=")[0]
-        if first.setdefault(key, line) != line:
-            yield f"{line}: {key} is set already, by {first[key]}; write one of them."
+        key, _, value = line.partition("=")
+        if key in groups() and first.setdefault(key, value) != value:
+            yield f"{line}: {key}={first[key]} is chosen already; to compare them write -m {key}={first[key]},{value}."
