@@ -49,11 +49,6 @@ def with_all_seeds(folder: Path) -> tuple[Manifest, list[str]]:
     return after, list(_sentences(before, after, found, outputs))
 
 
-def seeds_of(manifest: Manifest) -> list[int]:
-    """Every seed that a row of a table has."""
-    return sorted({seed for row in manifest.rows.values() for seed in row.runs})
-
-
 def _search(name: str, row: ManifestRow, runs: Path, there: dict[str, list[Replicate]], found: Found) -> None:
     """Look for the seeds of one row."""
     own = {seed: own for seed, run in row.runs.items() if (own := replicate(Record(runs / run)))}
@@ -84,8 +79,8 @@ def _widened(before: Manifest, added: dict[str, dict[int, str]]) -> Manifest:
         for name, row in before.rows.items()
     }
     kept = {name: version for name, version in (before.environment or {}).items() if name in COMPUTING}
-    wider = replace(before, rows=rows, environment=kept or None, earlier=(*before.earlier, tuple(seeds_of(before))))
-    return replace(wider, command=_command(before.command, seeds_of(wider)))
+    wider = replace(before, rows=rows, environment=kept or None, earlier=(*before.earlier, tuple(before.seeds)))
+    return replace(wider, command=_command(before.command, wider.seeds))
 
 
 def _command(command: str, seeds: list[int]) -> str:
@@ -97,7 +92,7 @@ def _command(command: str, seeds: list[int]) -> str:
 def _sentences(before: Manifest, after: Manifest, found: Found, outputs: Path) -> Iterator[str]:
     runs = outputs / "runs"
     if after is before:
-        yield f"{before.name}: {runs} holds no seed beyond those of the table, {_listed(seeds_of(before))}."
+        yield f"{before.name}: {runs} holds no seed beyond those of the table, {_listed(before.seeds)}."
     else:
         rows = {name: seeds for name, seeds in found.added.items() if seeds}
         alike = len(rows) == len(before.rows) and len({tuple(sorted(seeds)) for seeds in rows.values()}) == 1
@@ -118,7 +113,7 @@ def _sentences(before: Manifest, after: Manifest, found: Found, outputs: Path) -
         )
     if found.not_evaluated:
         seeds = sorted({one.seed for run in found.not_evaluated if (one := replicate(Record(runs / run)))})
-        command = _command(after.command, sorted({*seeds_of(after), *seeds}))
+        command = _command(after.command, sorted({*after.seeds, *seeds}))
         yield (
             f"Left out as they lack this table's evaluation: {', '.join(dict.fromkeys(found.not_evaluated))}. "
             f"To make it: {command}"

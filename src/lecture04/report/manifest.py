@@ -91,6 +91,11 @@ class Manifest:
             how += f" and not at {5 / self.looks:.3g} %"
         return f"judged with {n} seeds, {declared}: this is look {look} {how}"
 
+    @property
+    def seeds(self) -> list[int]:
+        """Every seed that a row asks for."""
+        return sorted({seed for row in self.rows.values() for seed in row.runs})
+
     @classmethod
     def from_json(cls, content: Mapping[str, Any], *, file: object, name: str) -> Manifest:
         """A manifest as it stands in a file, metrics by their names of today.

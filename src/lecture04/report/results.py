@@ -75,7 +75,7 @@ class Results:
     @property
     def seeds(self) -> list[int]:
         """The seeds that were asked for."""
-        return sorted({seed for about in self.manifest.rows.values() for seed in about.runs})
+        return self.manifest.seeds
 
     @cached_property
     def _lookup(self) -> Lookup:

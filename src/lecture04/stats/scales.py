@@ -58,10 +58,6 @@ class Scale(Protocol):
         """Whether two rows' judged values differ by too little to be called, whatever their noise."""
         ...
 
-    def least(self, values: Values) -> float:
-        """The judged difference that `too_close` allows for, at the table's typical value: no smaller one is called."""
-        ...
-
     def is_still(self, values: Values) -> bool:
         """Whether the seeds change nothing: every row of several seeds has the same value for each of them."""
         ...
@@ -102,9 +98,6 @@ class Identity:
     def too_close(self, row: Sequence[float], reference: Sequence[float]) -> bool:
         return _apart(row, reference) <= 2 * _step([*row, *reference])
 
-    def least(self, values: Values) -> float:
-        return 2 * math.sqrt(12) * self.floor(values)
-
     def is_still(self, values: Values) -> bool:
         return _are_still(values, _step([v for row in values.values() for v in row.values()]))
 
@@ -137,9 +130,6 @@ class Log:
 
     def too_close(self, row: Sequence[float], reference: Sequence[float]) -> bool:
         return _apart(row, reference) <= 2 * ROUNDING
-
-    def least(self, values: Values) -> float:
-        return 2 * math.sqrt(12) * self.floor(values)
 
     def is_still(self, values: Values) -> bool:
         return _are_still(values, ROUNDING)
@@ -198,12 +188,17 @@ class Logit:
         counts = [math.fsum(map(self.items, values)) / len(values) for values in (row, reference)]
         return abs(counts[0] - counts[1]) <= CALLED_ITEMS + 1e-6
 
-    def least(self, values: Values) -> float:
-        return CALLED_ITEMS * math.sqrt(12) * self.floor(values)
-
     def is_still(self, values: Values) -> bool:
         """Never: whole counts are often equal by chance, so equal ones do not show that seeds change nothing."""
         return False
+
+
+def least_called(scale: Scale, values: Values) -> float:
+    """The judged difference that `too_close` allows for, at the table's typical value: no smaller one is called.
+
+    It is two of the steps whose rounding has the standard deviation `floor`.
+    """
+    return CALLED_ITEMS * math.sqrt(12) * scale.floor(values)
 
 
 def judged_values(raw: Values, scale: Scale) -> dict[str, dict[int, float]]:

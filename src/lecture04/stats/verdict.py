@@ -20,7 +20,7 @@ import numpy as np
 from lecture04.stats.design import Design, FamilyName, Slices, Tied, families
 from lecture04.stats.noise import Diverged, NoisePool, noise_pool
 from lecture04.stats.power import Plan, effect_found
-from lecture04.stats.scales import Identity, Scale, Values
+from lecture04.stats.scales import Identity, Scale, Values, least_called
 from lecture04.stats.simultaneous import Block, Family
 from lecture04.stats.welch import welch
 
@@ -216,7 +216,7 @@ def judge(
             lower_is_better=lower_is_better,
             matched=matched,
             is_still=is_still,
-            least=scale.least(sound),
+            least=least_called(scale, sound),
         )
     ]
 
