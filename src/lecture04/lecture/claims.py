@@ -35,6 +35,7 @@ class Claim:
     template: str
     sources: tuple[str, ...]
     exercise: int | None
+    is_set: bool = False
     bounds: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -66,6 +67,7 @@ def _claim(part: str, entry: Mapping[str, Any]) -> Claim:
         template=str(entry["expected"]),
         sources=(sources,) if isinstance(sources, str) else tuple(sources),
         exercise=entry.get("exercise"),
+        is_set=entry.get("set", False),
         bounds=entry.get("bounds", {}),
     )
 

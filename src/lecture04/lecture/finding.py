@@ -9,20 +9,35 @@ from lecture04.lecture.evidence import Evidence
 
 
 class Verdict(StrEnum):
-    """Whether our figures agree with a claim."""
+    """Whether our figures agree with a claim; each is counted apart.
+
+    reading: they do by one reading that the lecture's words allow, and not by another one. set: they do, and were made
+    to: the claim was used to shape the world (docs/garden.md).
+    """
 
     reproduced = "reproduced"
+    reading = "reproduced by a reading"
+    set = "set"
     not_reproduced = "not reproduced"
     not_yet = "not yet judged"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Our figures, the verdict, and the reason where it is not "reproduced"."""
+    """Our figures, the verdict, the reason where it is not "reproduced", and the reading by which it is.
+
+    `reading` is one or a few words; `reason` then says what the other readings give.
+    """
 
     ours: str
     verdict: Verdict
     reason: str = ""
+    reading: str = ""
+
+    @property
+    def said(self) -> str:
+        """The verdict as it is written: `reproduced (reading: losses summed)`."""
+        return f"{Verdict.reproduced} (reading: {self.reading})" if self.verdict is Verdict.reading else self.verdict
 
 
 Judge = Callable[[Claim, Evidence], Finding]

@@ -63,6 +63,8 @@ def judge(claims: Sequence[Claim], found: Evidence) -> dict[str, Finding]:
 def _judged(claim: Claim, found: Evidence) -> Finding:
     try:
         finding = JUDGES[claim.id](claim, found)
+        if claim.is_set and finding.verdict is Verdict.reproduced:
+            finding = replace(finding, verdict=Verdict.set)
         # A diverged run's figures are NaN.
         return replace(finding, ours=re.sub(r"[-+]?\bnan\b", "diverged", finding.ours))
     except NotYetError as e:
@@ -82,5 +84,5 @@ def as_csv(claims: Sequence[Claim], findings: Mapping[str, Finding]) -> str:
     writer.writerow(COLUMNS)
     for claim in claims:
         finding = findings[claim.id]
-        writer.writerow([claim.id, claim.section, claim.kind, claim.lecture, finding.ours, finding.verdict])
+        writer.writerow([claim.id, claim.section, claim.kind, claim.lecture, finding.ours, finding.said])
     return file.getvalue()
