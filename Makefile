@@ -35,6 +35,7 @@ uptrain-ablation:           ## MHA's heads merged to GQA and MQA and trained on,
 uptrain_direct-ablation:    ## MHA's heads merged and used as they are (SEEDS=...)
 warmup-ablation:            ## placement x learning rate x warm-up, 6 layers (SEEDS=...)
 stability-ablation:         ## the recipes of 2017 and Llama under stress, 6 layers (SEEDS=...)
+collapse-ablation:          ## how often those recipes collapse, 4 rows x 10 seeds; make lecture reads it (SEEDS=...)
 relu_high_lr-ablation:      ## do high learning rates kill ReLU's units? (SEEDS=...)
 aa-ablation:                ## one configuration and twelve seeds, for the A/A test (then make aa)
 $(ABLATIONS): %-ablation: $(READY)

@@ -92,12 +92,17 @@ def n_diverged(results: Results, row: str) -> int:
     return sum(status is Status.diverged for status in found)
 
 
+def is_diverged(results: Results, row: str, seed: int) -> bool:
+    """Whether a run diverged."""
+    return results.status(row, seed) is Status.diverged
+
+
 def validation(results: Results, row: str, seed: int) -> list[float]:
     """A run's validation perplexity after each epoch; infinite for a run that diverged before the first."""
     try:
         return [value for _, value in curve(results, row, seed, "val/ppl")]
     except NotYetError:
-        if results.status(row, seed) is Status.diverged:
+        if is_diverged(results, row, seed):
             return [math.inf]
         raise
 

@@ -1,6 +1,6 @@
 """The outcome of a claim, and the register of judges."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -40,6 +40,9 @@ class Finding:
         return f"{Verdict.reproduced} (reading: {self.reading})" if self.verdict is Verdict.reading else self.verdict
 
 
+Check = tuple[bool | None, str]
+"""Whether something holds (None: undecided), and the text for where it does not."""
+
 Judge = Callable[[Claim, Evidence], Finding]
 JUDGES: dict[str, Judge] = {}
 
@@ -56,7 +59,7 @@ def judges(*claims: str) -> Callable[[Judge], Judge]:
     return register
 
 
-def weigh(ours: str, *checks: tuple[bool | None, str], because: str = "") -> Finding:
+def weigh(ours: str, *checks: Check, because: str = "") -> Finding:
     """One verdict from several checks (holds, text for where it does not); None is undecided.
 
     If a check fails the verdict is "not reproduced"; else, if one is undecided, "not yet judged". `because` is a
@@ -67,3 +70,22 @@ def weigh(ours: str, *checks: tuple[bool | None, str], because: str = "") -> Fin
     if undecided := [text for holds, text in checks if holds is None]:
         return Finding(ours, Verdict.not_yet, "; ".join(undecided) + ".")
     return Finding(ours, Verdict.reproduced)
+
+
+def by_readings(ours: str, readings: Mapping[str, Iterable[Check]], because: str = "") -> Finding:
+    """One verdict from the readings that the lecture's words allow, {name: checks}, the plainest first.
+
+    Reproduced under all of them it is "reproduced"; under some, "reproduced by a reading", named after the first of
+    these, with what the others give as the reason. Under none it is "not yet judged" where one is undecided, else "not
+    reproduced", with the reason of each.
+    """
+    found = {name: weigh(ours, *checks) for name, checks in readings.items()}
+    holding = [name for name, finding in found.items() if finding.verdict is Verdict.reproduced]
+    if len(holding) == len(found):
+        return Finding(ours, Verdict.reproduced)
+    others = [f"{name}: {finding.reason.removesuffix('.')}" for name, finding in found.items() if finding.reason]
+    reason = f"By reading. {'. '.join(others)}. {because}".strip()
+    if holding:
+        return Finding(ours, Verdict.reading, reason, reading=holding[0])
+    undecided = any(finding.verdict is Verdict.not_yet for finding in found.values())
+    return Finding(ours, Verdict.not_yet if undecided else Verdict.not_reproduced, reason)

@@ -23,6 +23,8 @@ class Item:
     arguments  the command without python, as README says it; a probe's settings from the second on
     folder     where its result lies, from the folder that the command is run in
     files      of a test: what it is written in, the first of which is run
+    target     of what is too long to be run with the rest: the target of the Makefile that runs it; where its result
+               lies, it is read all the same
     """
 
     kind: Kind
@@ -31,6 +33,7 @@ class Item:
     folder: Path
     needs: tuple["Item", ...] = ()
     files: tuple[str, ...] = ()
+    target: str = ""
 
     @property
     def source(self) -> str:
@@ -44,9 +47,10 @@ def probe(probe: str, *overrides: str, name: str = "", needs: tuple[Item, ...] =
     return Item(Kind.probe, name, ("probe.py", f"probe={probe}", *overrides), Path("outputs/probes", name), needs)
 
 
-def sweep(name: str) -> Item:
+def sweep(name: str, *, target: str = "") -> Item:
     """A comparison table."""
-    return Item(Kind.sweep, name, ("train.py", "-m", f"sweeps={name}"), Path("outputs/sweeps", name))
+    where = Path("outputs/sweeps", name)
+    return Item(Kind.sweep, name, ("train.py", "-m", f"sweeps={name}"), where, target=target)
 
 
 def check(name: str, *files: str, needs: tuple[Item, ...]) -> Item:
@@ -70,13 +74,14 @@ ITEMS: tuple[Item, ...] = (
     HIGH_LR,
     probe("sparsity", "probe.sweep=relu_high_lr", name="sparsity_high_lr", needs=(HIGH_LR,)),
     *map(sweep, ("nope_by_document", "warmup", "uptrain_direct", "uptrain", "extrapolation", "stability")),
+    sweep("collapse", target="collapse-ablation"),
 )
 
 
 def chosen(claims: Iterable[Claim], items: Sequence[Item] = ITEMS) -> list[Item]:
-    """The items that these claims are judged by, with those that they read, in order."""
+    """The items that these claims are judged by, with those that they read, in order; less those with a target."""
     wanted = {source for claim in claims for source in claim.sources}
     for item in reversed(items):
         if item.source in wanted:
             wanted |= {needed.source for needed in item.needs}
-    return [item for item in items if item.source in wanted]
+    return [item for item in items if item.source in wanted and not item.target]

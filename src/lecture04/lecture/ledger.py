@@ -35,7 +35,8 @@ def evidence(items: Iterable[Item] = ITEMS, failed: Mapping[str, str] | None = N
         try:
             if not fresh.has_result(item):
                 how = "is there, but not of today's code and settings" if result.exists() else "has not been run"
-                why.setdefault(item.source, f"{item.kind} {item.name} {how}")
+                by_hand = f" (make {item.target})" if item.target else ""
+                why.setdefault(item.source, f"{item.kind} {item.name} {how}{by_hand}")
                 continue
         except Exception as e:  # its config does not compose
             why.setdefault(item.source, f"{item.kind} {item.name}: {' '.join(str(e).split())}")

@@ -9,6 +9,7 @@ position    section 4: absolute, relative, rotated; beyond the trained length
 recipe      section 5: the parts together
 figures     single figures of a probe's table: reading and writing them
 compare     differences between rows of a sweep, and their verdicts
+shares      how often a recipe's runs collapse
 """
 
 from lecture04.lecture.judges import attention, ffn, norm, position, recipe, uptraining, world

@@ -1,10 +1,11 @@
 """Section 2: LayerNorm and RMSNorm, pre-norm and post-norm."""
 
 from lecture04.lecture.claims import Claim
-from lecture04.lecture.evidence import Evidence, n_diverged, numbers, seeds_of, validation
-from lecture04.lecture.finding import Finding, judges, weigh
+from lecture04.lecture.evidence import Evidence, is_diverged, n_diverged, numbers, seeds_of, validation
+from lecture04.lecture.finding import Finding, by_readings, judges, weigh
 from lecture04.lecture.judges.compare import difference
 from lecture04.lecture.judges.figures import lines, spread, text, value, values, within
+from lecture04.lecture.judges.shares import EVERY, MOST, collapses, share
 
 
 @judges("norm_scale")
@@ -167,25 +168,32 @@ def last_perplexity(evidence: Evidence, row: str) -> list[float]:
 @judges("post_needs_warmup")
 def post_needs_warmup(claim: Claim, evidence: Evidence) -> Finding:
     results, cell = evidence.sweep("warmup"), claim.bounds["collapsing"]
-    level, there = unigram_perplexity(evidence), n_diverged(results, cell)
-    n = len(seeds_of(results, cell))
-    collapsed = last_perplexity(evidence, cell)
+    level, few = unigram_perplexity(evidence), share(results, cell)
+    ends = last_perplexity(evidence, cell)
+    broken = [end for end, seed in zip(ends, seeds_of(results, cell), strict=True) if is_diverged(results, cell, seed)]
     others = {row: last_perplexity(evidence, row) for row in results.rows if row != cell}
     also = {row: n_diverged(results, row) for row in others}
     warmed_up = claim.bounds["warmed_up"]
     pairs = [difference(results, "val/nll", f"{slice_}: post", f"{slice_}: pre") for slice_ in warmed_up]
-    return weigh(
-        f"{spread(collapsed, '.1f')} in that cell ({there} of {n} diverged; unigram {level:.1f}), "
-        f"{spread([x for xs in others.values() for x in xs], '.3f')} in the others; "
-        + ", ".join(pair.described() for pair in pairs),
-        (there == n, f"{there} of {n} runs of post-norm at 5e-3 without warm-up diverged"),
-        (
-            min(collapsed) > claim.bounds["share"] * level,
-            f"that cell reaches {min(collapsed):.1f}, the unigram model {level:.1f}",
+    found = collapses(evidence, few, *claim.bounds["against"])
+    rest = [
+        *(
+            (
+                end > claim.bounds["share"] * level,
+                f"a run of that cell ends at {end:.1f}, the unigram model's {level:.1f}",
+            )
+            for end in broken
         ),
         *((max(xs) < claim.bounds["trained"], f"{row} ends at {max(xs):.2f}") for row, xs in others.items()),
         *((m == 0, f"{row}: {m} diverged") for row, m in also.items()),
         *((pair.is_within_noise, f"with warm-up {pair.described()}: {pair.verdict}") for pair in pairs),
+    ]
+    return by_readings(
+        f"{spread(ends, '.1f')} in that cell ({few.m} of {few.n} diverged; unigram {level:.1f}), "
+        f"{spread([x for xs in others.values() for x in xs], '.3f')} in the others; "
+        + ", ".join(pair.described() for pair in pairs)
+        + found.said,
+        {EVERY: [found.every, *rest], MOST: [found.most, *rest]},
     )
 
 

@@ -2,9 +2,10 @@
 
 from lecture04.lecture.claims import Claim
 from lecture04.lecture.evidence import Evidence, NotYetError, curve, mean, n_diverged, numbers, seeds_of, validation
-from lecture04.lecture.finding import Finding, judges, weigh
+from lecture04.lecture.finding import Finding, by_readings, judges, weigh
 from lecture04.lecture.judges.compare import Difference, family
 from lecture04.lecture.judges.figures import spread
+from lecture04.lecture.judges.shares import EVERY, MOST, collapses, share
 
 PARTS = ["ffn", "attention", "norm", "placement", "position", "bias"]
 
@@ -98,13 +99,15 @@ def stability(claim: Claim, evidence: Evidence) -> Finding:
         said.append(
             f"{row} {spread(best[row], '.3f')} (loss {' to '.join(f'{x:.3f}' for x in losses)} in seed {seeds[0]})"
         )
-    diverged = {row: n_diverged(results, row) for row in ("2017", "Llama")}
-    n = len(best["2017"])
-    return weigh(
-        f"best validation perplexity {'; '.join(said)}; {diverged['2017']} of {n} and {diverged['Llama']} diverged",
-        (diverged["2017"] == n, f"{diverged['2017']} of {n} runs of the 2017 recipe diverged"),
-        (not diverged["Llama"], f"{diverged['Llama']} runs of Llama's recipe diverged"),
+    few, n_lost = share(results, "2017"), n_diverged(results, "Llama")
+    found = collapses(evidence, few, "Llama")
+    rest = [
+        (not n_lost, f"{n_lost} runs of Llama's recipe diverged"),
         (max(best["Llama"]) < claim.bounds["trained"], f"Llama's recipe reaches {max(best['Llama']):.2f} only"),
+    ]
+    return by_readings(
+        f"best validation perplexity {'; '.join(said)}; {few.m} of {few.n} and {n_lost} diverged{found.said}",
+        {EVERY: [found.every, *rest], MOST: [found.most, *rest]},
     )
 
 

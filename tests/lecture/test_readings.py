@@ -1,0 +1,123 @@
+"""Claims that hold by one reading of the lecture's words and not by another, and shares over ten seeds."""
+
+from dataclasses import replace
+
+import pytest
+from scipy import stats
+
+from lecture04.lecture import fresh, ledger
+from lecture04.lecture.claims import claims
+from lecture04.lecture.finding import Verdict, by_readings
+from lecture04.lecture.items import ITEMS, chosen
+from lecture04.lecture.judges.shares import Share
+
+HOLDS, FAILS, OPEN = (True, "unused"), (False, "it does not"), (None, "more seeds are needed")
+
+
+@pytest.mark.parametrize(
+    ("plain", "other", "verdict", "reading"),
+    [
+        (HOLDS, HOLDS, Verdict.reproduced, ""),
+        (HOLDS, FAILS, Verdict.reading, "plain"),
+        (FAILS, HOLDS, Verdict.reading, "other"),
+        (OPEN, HOLDS, Verdict.reading, "other"),
+        (FAILS, FAILS, Verdict.not_reproduced, ""),
+        (OPEN, FAILS, Verdict.not_yet, ""),
+    ],
+)
+def test_a_verdict_over_readings(plain, other, verdict, reading):
+    found = by_readings("ours", {"plain": [HOLDS, plain], "other": [other, HOLDS]})
+    assert (found.verdict, found.reading) == (verdict, reading)
+    for name, check in (("plain", plain), ("other", other)):
+        assert (f"{name}: {check[1]}" in found.reason) == (check is not HOLDS)
+
+
+def test_what_is_too_long_to_run_with_the_rest_is_read_and_not_run():
+    long = {item.source for item in ITEMS if item.target}
+    assert long
+    asked = [claim for claim in claims() if long & set(claim.sources)]
+    assert asked
+    assert not long & {item.source for item in chosen(asked)}
+    for claim in asked:
+        assert set(claim.sources) - long, f"{claim.id} cannot be judged without what is not run"
+
+
+# How many of ten seeds collapse in each row of sweep collapse.
+NONE = {"pre-norm": 0, "post-norm (2017)": 0, "post-norm with warm-up": 0, "Llama": 0}
+
+
+def ten_seeds(kit, **counts):
+    """The sweep, with so many runs of some rows diverged."""
+    shares = NONE | {"post-norm (2017)": counts.pop("post")} | counts
+    ends = {row: kit.around(4.2)[:1] * 10 for row in shares}
+    statuses = {(row, seed): "diverged" for row, m in shares.items() for seed in range(m)}
+    return kit.made_up("collapse", {"val/ppl": ends}, statuses=statuses)
+
+
+def finished(results, row, seed):
+    """The same results, with one diverged run finished."""
+    runs = results.runs
+    return replace(
+        results, runs=runs.assign(status=runs.status.mask((runs.row == row) & (runs.seed == seed), "finished"))
+    )
+
+
+SWEEPS = {"post_needs_warmup": ("warmup", "lr 5e-3, no warm-up: post"), "stability": ("stability", "2017")}
+
+
+@pytest.mark.parametrize("claim", SWEEPS)
+@pytest.mark.parametrize(
+    ("few", "many", "verdict"),
+    [
+        (3, None, "reproduced"),
+        (2, None, "not yet judged"),
+        (0, None, "not reproduced"),
+        (3, {"post": 10}, "reproduced"),
+        (3, {"post": 9}, "reproduced (reading: a tendency)"),
+        (2, {"post": 7}, "reproduced (reading: a tendency)"),
+        (2, {"post": 5}, "not reproduced"),  # told apart from 0 of 10, and not most
+        (2, {"post": 8, "pre-norm": 7, "Llama": 7}, "not reproduced"),  # most, and no more than elsewhere
+    ],
+)
+def test_a_collapse_is_a_tendency_where_most_runs_and_few_others_do(claim, few, many, verdict, kit, cases):
+    name, row = SWEEPS[claim]
+    evidence = cases[claim](kit, True)
+    results = evidence.sweep(name)
+    for seed in range(few, 3):
+        results = finished(results, row, seed)
+        if claim == "post_needs_warmup":
+            kit.write_curve(results, row, seed, [{"step": 500, "val/ppl": 4.2}])
+    sweeps = {**evidence.sweeps, name: results} | ({"collapse": ten_seeds(kit, **many)} if many else {})
+    found = kit.finding(claim, replace(evidence, sweeps=sweeps))
+    assert found.said == verdict
+    if many:
+        post, other = many["post"], many.get("Llama", 0)
+        p = stats.fisher_exact([[post, 10 - post], [other, 10 - other]], alternative="greater")[1]
+        assert f"{post} of 10" in found.ours
+        assert f"p = {p:.2g}" in found.ours
+    if verdict == "not yet judged":
+        assert "2 of 3 runs collapse" in found.reason
+
+
+def test_a_share_has_its_exact_interval():
+    low, high = stats.binomtest(7, 10).proportion_ci(0.95, method="exact")
+    assert Share("post", 7, 10).written() == f"7 of 10 (95 %: {100 * low:.0f} to {100 * high:.0f} %)"
+
+
+def test_a_missing_run_of_the_ten_seeds_leaves_the_claim_open(kit, cases):
+    evidence = cases["stability"](kit, True)
+    results = ten_seeds(kit, post=9)
+    gone = (results.runs.row == "Llama") & (results.runs.seed == 4)
+    ten = replace(results, runs=results.runs.assign(status=results.runs.status.mask(gone, "failed")))
+    found = kit.finding("stability", replace(evidence, sweeps={**evidence.sweeps, "collapse": ten}))
+    assert found.verdict == "not yet judged"
+    assert "1 of 10 runs of 'Llama'" in found.ours
+
+
+def test_the_ledger_names_the_target_that_makes_what_is_missing(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    long = [item for item in ITEMS if item.target]
+    with fresh.composing():
+        found = ledger.evidence(long)
+    for item in long:
+        assert f"(make {item.target})" in found.why[item.source]
