@@ -11,6 +11,13 @@ from lecture04.lecture.finding import Verdict, by_readings
 from lecture04.lecture.items import ITEMS, chosen
 from lecture04.lecture.judges.shares import Share
 
+
+@pytest.fixture
+def uptrained(cases):
+    """The maker of the evidence on uptraining."""
+    return cases["uptrain_direct"].__globals__["uptrained"]
+
+
 HOLDS, FAILS, OPEN = (True, "unused"), (False, "it does not"), (None, "more seeds are needed")
 
 
@@ -121,3 +128,63 @@ def test_the_ledger_names_the_target_that_makes_what_is_missing(monkeypatch, tmp
         found = ledger.evidence(long)
     for item in long:
         assert f"(make {item.target})" in found.why[item.source]
+
+
+# What sweep uptrain has where a claim about it fails in every reading of the rate that stands there, and the lecture's.
+AGREE = {"GQA-2, mean, 75": 3.852, "MQA, mean, 75": 4.2, "MQA, mean, 250": 3.86, "MQA, first, 250": 3.9}
+FAIL = {"GQA-2, mean, 75": 4.3, "MQA, mean, 75": 4.2, "MQA, mean, 250": 3.95, "MQA, first, 250": 3.9}
+
+
+@pytest.mark.parametrize("claim", ["uptrain_5pct", "uptrain_mqa_first", "uptrain_250"])
+@pytest.mark.parametrize(
+    ("holds_at", "said"),
+    [
+        (("", ", held", ", tenth"), "reproduced"),
+        ((", held",), "reproduced (reading: rate held"),
+        ((", tenth",), "reproduced (reading: a tenth of the rate"),
+        ((), "not reproduced"),
+    ],
+)
+def test_a_learning_rate_that_the_lecture_does_not_state_is_a_reading(claim, holds_at, said, kit, uptrained):
+    at = {ending: AGREE if ending in holds_at else FAIL for ending in ("", ", held", ", tenth")}
+    rates = {row + ending: x for ending in (", held", ", tenth") for row, x in at[ending].items()}
+    found = kit.finding(claim, uptrained(kit, later=at[""], rates=rates))
+    assert found.said.startswith(said)
+    assert found.said == said or len(holds_at) == 1
+
+
+def test_an_ordering_in_every_model_is_a_reading_where_the_models_differ_widely(kit, uptrained):
+    evidence = uptrained(kit)
+
+    def merged(*first):
+        results = evidence.sweep("uptrain_direct")
+        values = results.values("test/ppl")
+        table = {row: list(seeds.values()) for row, seeds in values.items()} | {"GQA-2, first": list(first)}
+        return replace(evidence, sweeps={**evidence.sweeps, "uptrain_direct": kit.made_up("x", {"test/ppl": table})})
+
+    mean = max(evidence.sweep("uptrain_direct").values("test/ppl")["GQA-2, mean"].values())
+    alike = kit.finding("uptrain_direct", merged(mean * 1.01, mean * 1.1, mean * 1.6))
+    assert alike.said == "reproduced (reading: in every model)"
+    assert "told apart: " in alike.reason
+    other = kit.finding("uptrain_direct", merged(mean * 0.9, mean * 1.1, mean * 1.6))
+    assert other.verdict == "not reproduced"
+    assert "2 of 3 models" in other.reason
+
+
+@pytest.mark.parametrize(
+    ("by", "said"), [(1.1, "reproduced (reading: rate decaying, the seeds' spread)"), (1.3, "not")]
+)
+def test_a_gap_is_near_in_terms_of_the_spread_of_the_originals_seeds(by, said, kit, uptrained):
+    evidence = uptrained(kit)
+    sweeps = dict(evidence.sweeps)
+    for name in ("uptrain", "uptrain_rates"):
+        means = {row: sum(seeds.values()) / 3 for row, seeds in evidence.sweep(name).values("test/ppl").items()}
+        alike = [-0.004, 0.0, 0.004]  # what a seed does to every row, so that a pair of rows differs by little else
+        near = {row: means["MHA"] + by * 0.008 for row in means if row.startswith("GQA-2, mean, 75")}
+        table = {
+            row: [x + seed + noise for seed, noise in zip(alike, kit.around(0, 1e-5), strict=True)]
+            for row, x in (means | near).items()
+        }
+        sweeps[name] = kit.made_up(name, {"test/ppl": table})
+    found = kit.finding("uptrain_5pct", replace(evidence, sweeps=sweeps))
+    assert found.said.startswith(said)

@@ -73,7 +73,10 @@ ITEMS: tuple[Item, ...] = (
     check("textbook", "tests/lecture/test_textbook.py", "tests/nn/test_textbook.py", needs=(NORM,)),
     HIGH_LR,
     probe("sparsity", "probe.sweep=relu_high_lr", name="sparsity_high_lr", needs=(HIGH_LR,)),
-    *map(sweep, ("nope_by_document", "warmup", "uptrain_direct", "uptrain", "extrapolation", "stability")),
+    *map(
+        sweep,
+        ("nope_by_document", "warmup", "uptrain_direct", "uptrain", "uptrain_rates", "extrapolation", "stability"),
+    ),
     sweep("collapse", target="collapse-ablation"),
 )
 

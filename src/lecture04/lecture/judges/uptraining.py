@@ -1,14 +1,27 @@
-"""Section 3.4: the heads of a trained MHA merged into GQA or MQA, as they are and trained on."""
+"""Section 3.4: the heads of a trained MHA merged into GQA or MQA, as they are and trained on.
+
+The lecture merged one model and does not say at which learning rate it trained it on, so that its words allow several
+readings. Of an ordering: rows that the protocol tells apart, or an ordering that every model of ours shows. Of the
+rate: the source's, decaying again; the same, held; a tenth of it, decaying.
+"""
 
 import math
+from collections.abc import Iterator
 
 from lecture04.lecture.claims import Claim
 from lecture04.lecture.evidence import Evidence, mean, numbers
-from lecture04.lecture.finding import Finding, judges, weigh
+from lecture04.lecture.finding import Check, Finding, by_readings, judges, weigh
 from lecture04.lecture.judges.compare import Difference, difference
 from lecture04.lecture.judges.figures import spread
 
 NLL = "test/nll"
+TOLD_APART, EACH_MODEL = "told apart", "in every model"
+# {reading of the learning rate: (sweep, what its rows' names end in)}
+RATES = {
+    "rate decaying": ("uptrain", ""),
+    "rate held": ("uptrain_rates", ", held"),
+    "a tenth of the rate": ("uptrain_rates", ", tenth"),
+}
 
 
 def _difference(evidence: Evidence, sweep: str, row: str, reference: str) -> Difference:
@@ -21,6 +34,32 @@ def _ppl(evidence: Evidence, sweep: str, *rows: str) -> str:
     return "; ".join(f"{row} {mean(results, 'test/ppl', row):.3f}" for row in rows)
 
 
+def _in_every_model(evidence: Evidence, sweep: str, worse: str, better: str) -> Check:
+    """Whether one merge is the worse one in the model of every seed; one seed decides nothing."""
+    above, below = numbers(evidence.sweep(sweep), NLL, worse, better).values()
+    n = sum(above[seed] > below[seed] for seed in above)
+    said = f"{worse} is worse than {better} in {n} of {len(above)} models"
+    return (None if len(above) < 2 else n == len(above)), said
+
+
+def _orderings(evidence: Evidence, sweep: str, *pairs: tuple[str, str]) -> dict[str, list[Check]]:
+    """Rows (worse, better), by both readings of an ordering."""
+    found = [_difference(evidence, sweep, *pair) for pair in pairs]
+    return {
+        TOLD_APART: [(d.holds(above=True), f"{d.described()}: {d.verdict}") for d in found],
+        EACH_MODEL: [_in_every_model(evidence, sweep, *pair) for pair in pairs],
+    }
+
+
+def _by_rate(evidence: Evidence, worse: str, better: str) -> dict[str, list[Check]]:
+    """The same of two rows that were trained on, by each reading of the rate as well: `rate held, told apart`."""
+    return {
+        f"{rate}, {how}": checks
+        for rate, (sweep, ending) in RATES.items()
+        for how, checks in _orderings(evidence, sweep, (worse + ending, better + ending)).items()
+    }
+
+
 @judges("uptrain_direct")
 def uptrain_direct(claim: Claim, evidence: Evidence) -> Finding:
     worse = [
@@ -28,61 +67,62 @@ def uptrain_direct(claim: Claim, evidence: Evidence) -> Finding:
         *((f"MQA, {how}", f"GQA-2, {how}") for how in ("mean", "first")),
         ("GQA-2, first", "GQA-2, mean"),
     ]
-    found = [_difference(evidence, "uptrain_direct", *pair) for pair in worse]
     rows = [f"{kind}, {how}" for kind in ("GQA-2", "MQA") for how in ("mean", "first", "random")]
     by_seed = numbers(evidence.sweep("uptrain_direct"), "test/ppl", *rows[:2])
     wide = max(rows[:2], key=lambda row: max(by_seed[row].values()) / min(by_seed[row].values()))
-    return weigh(
+    return by_readings(
         _ppl(evidence, "uptrain_direct", "MHA", *rows),
-        *((d.holds(above=True), f"{d.described()}: {d.verdict}") for d in found),
+        _orderings(evidence, "uptrain_direct", *worse),
         because=f"Models of several seeds bear the same merge differently ({wide}: "
         f"{spread(by_seed[wide].values(), '.2f')}), since it hangs on what neighbouring heads happened to learn; the "
         "lecture merged one model.",
     )
 
 
+def _back(claim: Claim, evidence: Evidence, row: str) -> Iterator[tuple[str, list[Check]]]:
+    """Whether a row is back at the original: by each rate not told apart, or near in terms of the original's seeds."""
+    for rate, (sweep, ending) in RATES.items():
+        d = _difference(evidence, sweep, row + ending, "MHA")
+        bands = abs(d.delta) / d.half_width if d.half_width else math.inf
+        yield (
+            f"{rate}, not told apart",
+            [(d.is_within_noise, f"{d.written()}, {bands:.1f} times the band of two means ({d.verdict})")],
+        )
+        seeds = numbers(evidence.sweep(sweep), "test/ppl", "MHA")["MHA"].values()
+        gap = mean(evidence.sweep(sweep), "test/ppl", row + ending) - sum(seeds) / len(seeds)
+        wide = max(seeds) - min(seeds)
+        near = None if len(seeds) < 2 else gap <= claim.bounds["times"] * wide
+        yield f"{rate}, the seeds' spread", [(near, f"{gap:+.3f} where the original's seeds spread by {wide:.3f}")]
+
+
 @judges("uptrain_5pct")
 def uptrain_5pct(claim: Claim, evidence: Evidence) -> Finding:
-    d = _difference(evidence, "uptrain", "GQA-2, mean, 75", "MHA")
-    ours = f"{_ppl(evidence, 'uptrain', 'MHA', 'GQA-2, mean, 75')}: {d.written()}"
-    bands = abs(d.delta) / d.half_width if d.half_width else math.inf
-    holds = d.is_within_noise
-    return weigh(
-        ours,
-        (
-            holds,
-            f"after 75 steps the merged model is {d.written()} from the original, {bands:.1f} times its band away "
-            f"({d.verdict}). The lecture held its 0.041 against a spread of two or three seeds, which is wider than a "
-            "band round means, and it does not state the learning rate of the added steps",
-        ),
+    row = "GQA-2, mean, 75"
+    rows = {sweep: [row + ending for s, ending in RATES.values() if s == sweep] for sweep, _ in RATES.values()}
+    return by_readings(
+        "; ".join(_ppl(evidence, sweep, "MHA", *rows[sweep]) for sweep in rows),
+        dict(_back(claim, evidence, row)),
     )
 
 
 @judges("uptrain_mqa_first")
 def uptrain_mqa_first(claim: Claim, evidence: Evidence) -> Finding:
-    as_it_is = _difference(evidence, "uptrain_direct", "MQA, first", "MQA, mean")
-    after = _difference(evidence, "uptrain", "MQA, mean, 75", "GQA-2, mean, 75")
-    results = evidence.sweep("uptrain_direct")
-    first, averaged = numbers(results, NLL, "MQA, first", "MQA, mean").values()
-    ahead = sum(first[seed] < averaged[seed] for seed in first)
-    return weigh(
-        f"{_ppl(evidence, 'uptrain_direct', 'MQA, first', 'MQA, mean')}; after 75 steps {after.described()}",
-        (
-            as_it_is.holds(above=False),
-            f"{as_it_is.described()} ({as_it_is.verdict}); the first head is ahead in {ahead} of {len(first)} models, "
-            "and the lecture had one",
-        ),
-        (after.holds(above=True), f"{after.described()}: {after.verdict}"),
+    as_it_is = _orderings(evidence, "uptrain_direct", ("MQA, mean", "MQA, first"))
+    after = _by_rate(evidence, "MQA, mean, 75", "GQA-2, mean, 75")
+    d = _difference(evidence, "uptrain", "MQA, mean, 75", "GQA-2, mean, 75")
+    return by_readings(
+        f"{_ppl(evidence, 'uptrain_direct', 'MQA, first', 'MQA, mean')}; after 75 steps {d.described()}",
+        {name: [*as_it_is[name.rpartition(", ")[2]], *checks] for name, checks in after.items()},
     )
 
 
 @judges("uptrain_250")
 def uptrain_250(claim: Claim, evidence: Evidence) -> Finding:
-    d = _difference(evidence, "uptrain", "MQA, mean, 250", "MQA, first, 250")
-    little = "; 250 steps of training leave little of how the heads were merged"
-    return weigh(
-        f"{_ppl(evidence, 'uptrain', 'MQA, mean, 250', 'MQA, first, 250')}: {d.written()}",
-        (d.holds(above=False), f"{d.described()}: {d.verdict}{little if d.is_within_noise else ''}"),
+    rows = ("MQA, mean, 250", "MQA, first, 250")
+    d = _difference(evidence, "uptrain", *rows)
+    little = "250 steps of training leave little of how the heads were merged." if d.is_within_noise else ""
+    return by_readings(
+        f"{_ppl(evidence, 'uptrain', *rows)}: {d.written()}", _by_rate(evidence, *reversed(rows)), because=little
     )
 
 
