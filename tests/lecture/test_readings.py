@@ -9,6 +9,7 @@ from lecture04.lecture import fresh, ledger
 from lecture04.lecture.claims import claims
 from lecture04.lecture.finding import Verdict, by_readings
 from lecture04.lecture.items import ITEMS, chosen
+from lecture04.lecture.judges.compare import lecture_noise
 from lecture04.lecture.judges.shares import Share
 
 
@@ -188,3 +189,38 @@ def test_a_gap_is_near_in_terms_of_the_spread_of_the_originals_seeds(by, said, k
         sweeps[name] = kit.made_up(name, {"test/ppl": table})
     found = kit.finding("uptrain_5pct", replace(evidence, sweeps=sweeps))
     assert found.said.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("dead", "said"),
+    [
+        ((0, 0, 0), "reproduced"),
+        ((0, 1, 40), "reproduced (reading: the middle seed)"),
+        ((1, 40, 40), "not reproduced"),
+    ],
+)
+def test_one_seed_whose_units_die_is_no_tendency(dead, said, kit, cases):
+    evidence = cases["relu_high_lr"](kit, True)
+    table = evidence.probe("sparsity_high_lr")
+    row = table["row"].iloc[0]
+    # A layer each: what dies in one layer of one seed and another layer of another seed is not added up.
+    of_row = [("", row, seed, layer, "dead_units", n * (layer - 1)) for seed, n in enumerate(dead) for layer in (1, 2)]
+    others = [tuple(line) for line in table[table["row"] != row].itertuples(index=False)]
+    made = kit.rows("claim row seed layer quantity value", *of_row, *others)
+    assert kit.finding("relu_high_lr", replace(evidence, probes={"sparsity_high_lr": made})).said == said
+
+
+@pytest.mark.parametrize(
+    ("lead", "said"), [(0.5, "reproduced (reading: the lecture's seeds)"), (1.5, "not reproduced"), (0, "reproduced")]
+)
+def test_a_lead_under_what_two_of_the_lectures_seeds_differ_by_is_a_reading(lead, said, kit, cases):
+    evidence = cases["nope_by_document"](kit, True)
+    rows = evidence.sweep("nope_by_document").rows
+    table = {row: kit.around(3.84, 0.0005) for row in rows} | {
+        "RoPE": kit.around(3.84 * (1 - lead * lecture_noise()), 0.0005)
+    }
+    by_document = kit.made_up("nope_by_document", {"test/ppl": table})
+    found = kit.finding(
+        "nope_by_document", replace(evidence, sweeps={**evidence.sweeps, "nope_by_document": by_document})
+    )
+    assert found.said == said
