@@ -164,11 +164,10 @@ def relu_high_lr(claim: Claim, evidence: Evidence) -> Finding:
     worst: dict[str, float] = {}
     middle: dict[str, float] = {}
     for row in results.rows:
-        dead = [values(table, row=row, layer=layer) for layer in dict.fromkeys(table["layer"])]
+        own = lines(table, row=row)
+        dead = [values(own, layer=layer) for layer in dict.fromkeys(own["layer"])]
         worst[row], middle[row] = max(map(max, dead)), max(map(median, dead))
-        said.append(
-            f"{row} {spread(values(table, row=row), '.0f')} dead (perplexity {mean(results, 'test/ppl', row):.3f})"
-        )
+        said.append(f"{row} {spread(values(own), '.0f')} dead (perplexity {mean(results, 'test/ppl', row):.3f})")
     most = claim.bounds["n_units"]
     return by_readings(
         "; ".join(said),
