@@ -117,22 +117,27 @@ def relu_high_lr(kit, agrees):
 
 
 def grads(kit, *, last, total, evenness):
-    """{placement: {depth: figure}} of each."""
+    """{placement: {depth: figure}} of each; of evenness {placement: figure} or {placement: {depth: figure}}."""
     lines = []
     for placement, by_depth in last.items():
         for depth, norm in by_depth.items():
-            for seed in range(2):
+            even = evenness[placement]
+            even = even[depth] if isinstance(even, dict) else even
+            for seed in range(3):
                 given = [("layer", depth, norm), ("layer", 1, 1.4), ("total", None, total[placement][depth])]
-                given.append(("evenness", None, evenness[placement]))
-                lines += [("", placement, depth, seed, *figure) for figure in given]
-    return Evidence(probes={"grad_norms": kit.rows("claim placement n_layers seed quantity layer value", *lines)})
+                # What a seed does to both placements drops out of their ratio; a little of its own is left.
+                both, own = 1 + 0.1 * seed, 1 + 0.001 * (seed % 2 if placement == "pre" else -(seed % 2))
+                given += [(name, None, even * both * own) for name in ("evenness", "whole_evenness")]
+                lines += [("even_layers", placement, depth, seed, *figure) for figure in given]
+    table = kit.rows("claim placement n_layers seed quantity layer value", *lines)
+    return Evidence(probes={"grad_norms": table, "grad_norms_gelu": table})
 
 
 def usual_grads(kit, *, pre_last=0.44, pre_total=3.6, post_last=1.0, post_total=8.1, pre_even=1.3):
     return grads(
         kit,
-        last={"pre": {2: 1.1, 6: 0.87, 24: pre_last}, "post": {2: 1.3, 6: 1.1, 24: post_last}},
-        total={"pre": {2: 3.0, 6: 3.5, 24: pre_total}, "post": {2: 3.5, 6: 5.0, 24: post_total}},
+        last={"pre": {2: 0.88, 3: 0.88, 6: 0.87, 24: pre_last}, "post": {2: 1.3, 3: 1.2, 6: 1.1, 24: post_last}},
+        total={"pre": {2: 3.4, 3: 3.4, 6: 3.5, 24: pre_total}, "post": {2: 3.5, 3: 4.0, 6: 5.0, 24: post_total}},
         evenness={"pre": pre_even, "post": 1.6},
     )
 

@@ -7,9 +7,11 @@ from scipy import stats
 
 from lecture04.lecture import fresh, ledger
 from lecture04.lecture.claims import claims
+from lecture04.lecture.evidence import Evidence
 from lecture04.lecture.finding import Verdict, by_readings
 from lecture04.lecture.items import ITEMS, chosen
 from lecture04.lecture.judges.compare import lecture_noise
+from lecture04.lecture.judges.norm import paired_p_below
 from lecture04.lecture.judges.shares import Share
 
 
@@ -224,3 +226,31 @@ def test_a_lead_under_what_two_of_the_lectures_seeds_differ_by_is_a_reading(lead
         "nope_by_document", replace(evidence, sweeps={**evidence.sweeps, "nope_by_document": by_document})
     )
     assert found.said == said
+
+
+@pytest.mark.parametrize(
+    ("pre", "said"),
+    [
+        ({24: 1.3, 3: 1.1}, "reproduced"),
+        ({24: 1.9, 3: 1.1}, "reproduced (reading: 3 layers, FFN matrices)"),
+        ({24: 1.9, 3: 1.6}, "not reproduced"),  # as even as in post-norm
+    ],
+)
+def test_how_even_layers_are_is_read_at_two_depths(pre, said, kit, cases):
+    grads = cases["even_layers"].__globals__["grads"]
+    any_norm = {p: {3: 1.0, 24: 1.0} for p in ("pre", "post")}
+    evidence = grads(kit, last=any_norm, total=any_norm, evenness={"pre": pre, "post": {3: 1.6, 24: 1.6}})
+    assert kit.finding("even_layers", evidence).said == said
+
+
+def test_the_paired_p_is_students():
+    xs, ys = [1.1, 1.3, 1.2, 1.6], [1.2, 1.35, 1.5, 1.65]
+    assert paired_p_below(xs, ys) == pytest.approx(stats.ttest_rel(xs, ys, alternative="less").pvalue)
+
+
+def test_the_activation_is_a_reading_of_pre_grads(kit, cases):
+    usual_grads = cases["pre_grads"].__globals__["usual_grads"]
+    plain, other = (usual_grads(kit, pre_total=total).probe("grad_norms") for total in (6.0, 3.6))
+    found = kit.finding("pre_grads", Evidence(probes={"grad_norms": plain, "grad_norms_gelu": other}))
+    assert found.said == "reproduced (reading: GELU from 6 layers)"
+    assert "ReLU from 2 layers: the total grows" in found.reason

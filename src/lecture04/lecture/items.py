@@ -62,6 +62,7 @@ FFN, NORM, HIGH_LR = sweep("ffn"), sweep("norm"), sweep("relu_high_lr")
 
 ITEMS: tuple[Item, ...] = (
     *map(probe, ("activations", "ffn_params", "norm_invariance", "residual_paths", "grad_norms")),
+    probe("grad_norms", "ffn=gelu", name="grad_norms_gelu"),
     *map(probe, ("kv_cache", "mla", "order_blind", "t5_buckets", "alibi", "rope", "position_shift", "models")),
     probe("unigram"),
     sweep("recipe"),

@@ -1,9 +1,14 @@
 """Section 2: LayerNorm and RMSNorm, pre-norm and post-norm."""
 
+import math
+
+import pandas as pd
+from scipy.special import stdtr
+
 from lecture04.lecture.claims import Claim
 from lecture04.lecture.evidence import Evidence, is_diverged, n_diverged, numbers, seeds_of, validation
-from lecture04.lecture.finding import Finding, by_readings, judges, weigh
-from lecture04.lecture.judges.compare import difference
+from lecture04.lecture.finding import Check, Finding, by_readings, judges, weigh
+from lecture04.lecture.judges.compare import ALPHA, difference
 from lecture04.lecture.judges.figures import lines, spread, text, value, values, within
 from lecture04.lecture.judges.shares import EVERY, MOST, collapses, share
 
@@ -55,15 +60,14 @@ def rms_params(claim: Claim, evidence: Evidence) -> Finding:
     )
 
 
-def _grads(evidence: Evidence, placement: str, n_layers: int, quantity: str) -> float:
-    """A gradient norm, or a ratio of two, as its mean over the seeds."""
-    return _mean(values(evidence.probe("grad_norms"), placement=placement, n_layers=n_layers, quantity=quantity))
+def _grads(table: pd.DataFrame, placement: str, n_layers: int, quantity: str) -> float:
+    """A gradient norm as its mean over the seeds."""
+    return _mean(values(table, placement=placement, n_layers=n_layers, quantity=quantity))
 
 
-def _layer_grads(evidence: Evidence, placement: str, n_layers: int, layer: int) -> float:
+def _layer_grads(table: pd.DataFrame, placement: str, n_layers: int, layer: int) -> float:
     """The gradient norm of one layer, counted from 1, as its mean over the seeds."""
-    table = lines(evidence.probe("grad_norms"), quantity="layer", layer=layer)
-    return _mean(values(table, placement=placement, n_layers=n_layers))
+    return _mean(values(table, placement=placement, n_layers=n_layers, quantity="layer", layer=layer))
 
 
 def _mean(xs: list[float]) -> float:
@@ -72,10 +76,10 @@ def _mean(xs: list[float]) -> float:
 
 @judges("post_grads")
 def post_grads(claim: Claim, evidence: Evidence) -> Finding:
-    bounds = claim.bounds
-    depths = sorted({int(n) for n in lines(evidence.probe("grad_norms"), placement="post")["n_layers"]})
-    last = [_layer_grads(evidence, "post", n, n) for n in depths]
-    first, deepest = (_grads(evidence, "post", n, "total") for n in (bounds["shallow"], bounds["deep"]))
+    table, bounds = evidence.probe("grad_norms"), claim.bounds
+    depths = sorted({int(n) for n in lines(table, placement="post")["n_layers"]})
+    last = [_layer_grads(table, "post", n, n) for n in depths]
+    first, deepest = (_grads(table, "post", n, "total") for n in (bounds["shallow"], bounds["deep"]))
     return weigh(
         f"last layer {spread(last, '.2f')}; total {first:.2f} to {deepest:.2f} (x{deepest / first:.2f})",
         (
@@ -86,49 +90,71 @@ def post_grads(claim: Claim, evidence: Evidence) -> Finding:
     )
 
 
+ACTIVATIONS = {"ReLU": "grad_norms", "GELU": "grad_norms_gelu"}  # the probe's table with each
+
+
 @judges("pre_grads")
 def pre_grads(claim: Claim, evidence: Evidence) -> Finding:
-    bound, depths = claim.bounds["growth"], (claim.bounds["shallow"], claim.bounds["deep"])
-    shallow, deep = depths
-    last = [_layer_grads(evidence, "pre", n, n) for n in depths]
-    first = [_layer_grads(evidence, "pre", n, 1) for n in depths]
-    total, post = ([_grads(evidence, placement, n, "total") for n in depths] for placement in ("pre", "post"))
-    ratio, growth = last[1] / last[0], total[1] / total[0]
-    return weigh(
-        f"last layer {last[0]:.2f} to {last[1]:.2f} (x{ratio:.2f}); "
-        f"total {total[0]:.2f} to {total[1]:.2f} (x{growth:.2f})",
-        (
-            within(ratio, claim.bounds),
-            f"the last layer's norm at depth {deep} is {ratio:.2f} of that at depth {shallow}",
-        ),
-        (
-            1 / bound <= growth <= bound,
-            f"the total moves by x{growth:.2f} from depth {shallow} to {deep} (x{post[1] / post[0]:.2f} in post-norm). "
-            f"The last layer's norm falls by x{ratio:.2f}, the first one's by x{first[1] / first[0]:.2f}, so that the "
-            f"sum of squares over {deep / shallow:g} times the layers does not stay. That every layer's falls as "
-            "1/sqrt(L) supposes branches as large as the stream; with torch's first values ours are smaller. The bound "
-            f"of x{bound:g} is our reading of the lecture's "
-            '"hardly"',
-        ),
+    bound, deep = claim.bounds["growth"], claim.bounds["deep"]
+    said: list[str] = []
+    readings: dict[str, list[Check]] = {}
+    for activation, probe in ACTIVATIONS.items():
+        table = evidence.probe(probe)
+        depths = [*sorted(claim.bounds["shallow"]), deep]
+        last = [_layer_grads(table, "pre", n, n) for n in depths]
+        total, post = ([_grads(table, placement, n, "total") for n in depths] for placement in ("pre", "post"))
+        at = dict(zip(depths, zip(last, total, post, strict=True), strict=True))
+        said.append(
+            f"{activation} at {', '.join(map(str, depths))} layers: last layer {', '.join(f'{x:.2f}' for x in last)}; "
+            f"total {', '.join(f'{x:.2f}' for x in total)}"
+        )
+        for shallow in claim.bounds["shallow"]:
+            fall, growth, others = (after / before for before, after in zip(at[shallow], at[deep], strict=True))
+            readings[f"{activation} from {shallow} layers"] = [
+                (within(fall, claim.bounds), f"the last layer's norm moves by x{fall:.2f}"),
+                (1 / bound <= growth <= bound, f"the total grows by x{growth:.2f} (x{others:.2f} in post-norm)"),
+            ]
+    return by_readings(
+        "; ".join(said),
+        readings,
+        because="The first layers' norms hardly fall with depth where the last one's does, so that a sum of squares "
+        "over more layers does not stay. That each falls as 1/sqrt(L) supposes branches as large as the stream; with "
+        f"torch's first values ours are smaller. The bound of x{bound:g} is our reading of the lecture's 'hardly'.",
     )
+
+
+EVENNESS = {"FFN matrices": "evenness", "whole layers": "whole_evenness"}
 
 
 @judges("even_layers")
 def even_layers(claim: Claim, evidence: Evidence) -> Finding:
-    deep = claim.bounds["deep"]
-    pre, post = (_grads(evidence, p, deep, "evenness") for p in ("pre", "post"))
-    ends = {p: [_layer_grads(evidence, p, deep, layer) for layer in (1, deep)] for p in ("pre", "post")}
-    said = {p: f"from {first:.2f} in the first to {last:.2f} in the last layer" for p, (first, last) in ends.items()}
-    return weigh(
-        f"largest over smallest {pre:.2f} in pre-norm, {post:.2f} in post-norm",
-        (
-            pre < post,
-            f"pre-norm's layers spread by x{pre:.2f} ({said['pre']}), post-norm's by x{post:.2f} ({said['post']}). In "
-            "pre-norm what comes back along the stream adds up, I plus a branch a layer, so that the first layers get "
-            "more than the last; in post-norm every norm on the way scales it down again, and at the first values "
-            "the two about balance",
-        ),
+    """Both placements have the same batch and matrices of a seed, so that their ratio is taken seed by seed."""
+    table = evidence.probe("grad_norms", "even_layers")
+    said: list[str] = []
+    readings: dict[str, list[Check]] = {}
+    for depth in claim.bounds["depths"]:
+        for of, quantity in EVENNESS.items():
+            at = lines(table, n_layers=depth, quantity=quantity).sort_values("seed")
+            pre, post = (values(at, placement=placement) for placement in ("pre", "post"))
+            p = paired_p_below([math.log(x) for x in pre], [math.log(x) for x in post])
+            figures = f"{_mean(pre):.2f} in pre-norm, {_mean(post):.2f} in post-norm"
+            said.append(f"{depth} layers, {of}: {figures}")
+            readings[f"{depth} layers, {of}"] = [(p < ALPHA, f"{figures} (one-sided p = {p:.2g})")]
+    return by_readings(
+        f"largest over smallest: {'; '.join(said)}",
+        readings,
+        because="In pre-norm what comes back along the stream adds up, I plus a branch a layer, so that with depth "
+        "the first layers get more than the last; in post-norm every norm on the way scales it down again, and at the "
+        "first values the two about balance.",
     )
+
+
+def paired_p_below(xs: list[float], ys: list[float]) -> float:
+    """Student's one-sided p of the paired differences x - y: of a mean so far below 0, were it 0."""
+    differences = [x - y for x, y in zip(xs, ys, strict=True)]
+    n, centre = len(differences), _mean(differences)
+    sd = math.sqrt(sum((d - centre) ** 2 for d in differences) / (n - 1))
+    return float(stdtr(n - 1, centre / (sd / math.sqrt(n))))
 
 
 @judges("residual_paths")

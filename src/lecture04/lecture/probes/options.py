@@ -59,7 +59,7 @@ class KVCache(Probe):
 
 @dataclass(frozen=True, kw_only=True)
 class GradNorms(Probe):
-    """`depths: null` means 2, 6, 12 and 24 layers, or model.n_layers alone where that is not the standard 2."""
+    """`depths: null` means 2, 3, 6, 12 and 24 layers, or model.n_layers alone where that is not the standard 2."""
 
     depths: list[int] | None = None
     n_seeds: int = bounded(5, at_least=2, below=1_000)
