@@ -42,6 +42,23 @@ def test_a_verdict_over_readings(plain, other, verdict, reading):
         assert (f"{name}: {check[1]}" in found.reason) == (check is not HOLDS)
 
 
+@pytest.mark.parametrize(
+    ("shared", "reading", "verdict"),
+    [
+        (HOLDS, HOLDS, Verdict.reproduced),
+        (FAILS, HOLDS, Verdict.not_reproduced),
+        (OPEN, HOLDS, Verdict.not_yet),
+        (OPEN, FAILS, Verdict.not_reproduced),
+        (FAILS, OPEN, Verdict.not_reproduced),
+    ],
+)
+def test_what_has_to_hold_whatever_the_reading_is_said_once(shared, reading, verdict):
+    found = by_readings("ours", {"plain": [reading], "other": [reading]}, shared)
+    assert found.verdict is verdict
+    if shared is not HOLDS and reading is HOLDS:
+        assert found.reason == f"{shared[1]}."
+
+
 def test_what_is_too_long_to_run_with_the_rest_is_read_and_not_run():
     long = {item.source for item in ITEMS if item.target}
     assert long

@@ -72,20 +72,24 @@ def weigh(ours: str, *checks: Check, because: str = "") -> Finding:
     return Finding(ours, Verdict.reproduced)
 
 
-def by_readings(ours: str, readings: Mapping[str, Iterable[Check]], because: str = "") -> Finding:
+def by_readings(ours: str, readings: Mapping[str, Iterable[Check]], *always: Check, because: str = "") -> Finding:
     """One verdict from the readings that the lecture's words allow, {name: checks}, the plainest first.
 
     Reproduced under all of them it is "reproduced"; under some, "reproduced by a reading", named after the first of
     these, with what the others give as the reason. Under none it is "not yet judged" where one is undecided, else "not
-    reproduced", with the reason of each.
+    reproduced", with the reason of each. `always` has to hold whatever the reading.
     """
+    shared = weigh(ours, *always)
     found = {name: weigh(ours, *checks) for name, checks in readings.items()}
     holding = [name for name, finding in found.items() if finding.verdict is Verdict.reproduced]
+    others = [f"{name}: {finding.reason.removesuffix('.')}" for name, finding in found.items() if finding.reason]
+    said = [shared.reason, f"By reading. {'. '.join(others)}." if others else "", because]
+    reason = " ".join(part for part in said if part)
+    undecided = any(finding.verdict is Verdict.not_yet for finding in found.values())
+    if shared.verdict is Verdict.not_reproduced or not (holding or undecided):
+        return Finding(ours, Verdict.not_reproduced, reason)
+    if shared.verdict is Verdict.not_yet or not holding:
+        return Finding(ours, Verdict.not_yet, reason)
     if len(holding) == len(found):
         return Finding(ours, Verdict.reproduced)
-    others = [f"{name}: {finding.reason.removesuffix('.')}" for name, finding in found.items() if finding.reason]
-    reason = f"By reading. {'. '.join(others)}. {because}".strip()
-    if holding:
-        return Finding(ours, Verdict.reading, reason, reading=holding[0])
-    undecided = any(finding.verdict is Verdict.not_yet for finding in found.values())
-    return Finding(ours, Verdict.not_yet if undecided else Verdict.not_reproduced, reason)
+    return Finding(ours, Verdict.reading, reason, reading=holding[0])

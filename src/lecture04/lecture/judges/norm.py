@@ -219,7 +219,8 @@ def post_needs_warmup(claim: Claim, evidence: Evidence) -> Finding:
         f"{spread([x for xs in others.values() for x in xs], '.3f')} in the others; "
         + ", ".join(pair.described() for pair in pairs)
         + found.said,
-        {EVERY: [found.every, *rest], MOST: [found.most, *rest]},
+        {EVERY: [found.every], MOST: [found.most]},
+        *rest,
     )
 
 

@@ -62,10 +62,10 @@ def collapses(evidence: Evidence, few: Share, *others: str) -> Collapses:
     try:
         results = evidence.sweep(TABLE)
     except NotYetError as e:
-        most = few.m == few.n or (None if few.m else False)
-        return Collapses(
-            "", every, (most, f"{few.m} of {few.n} runs collapse, and how often ten do is to be seen; {e}")
-        )
+        seen = f"{few.m} of {few.n} runs collapse"
+        if few.m in (0, few.n):
+            return Collapses("", every, (few.m > 0, seen))
+        return Collapses("", every, (None, f"{seen}, and whether that is a tendency takes ten seeds: {e}"))
     many, rest = share(results, COLLAPSING), [share(results, row) for row in others]
     p = {other.row: many.p_above(other) for other in rest}
     shares = ", ".join(f"{s.row} {s.written()}" for s in (many, *rest))
