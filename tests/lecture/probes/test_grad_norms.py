@@ -74,10 +74,7 @@ def test_the_plot_has_a_line_and_a_band_for_each_depth(ask, outputs):
 @pytest.fixture(scope="module")
 def full(ask, outputs):
     """Mean over 5 seeds at full size, by placement, depth and quantity; the layer is the last one."""
-    return means(ask("grad_norms", outputs))
-
-
-def means(table):
+    table = ask("grad_norms", outputs)
     table = table[(table.layer == table.n_layers) | table.layer.isna()]
     return table.groupby(["placement", "n_layers", "quantity"]).value.mean()
 
