@@ -16,7 +16,8 @@ from lecture04.config import Attention, Match, UserError, asked, registry
 from lecture04.config import sizes as counts
 from lecture04.config.resolve import MISMATCH_WARNING, architecture, resolve, resolve_for_training
 from lecture04.config.schema import PARTS
-from lecture04.data.garden import world
+from lecture04.data.garden import garden, garden1
+from lecture04.data.garden.words import MAX_LENGTH
 
 CONF = Path(__file__).parents[2] / "conf"
 PATH = ["placement=pre", "norm=rmsnorm", "ffn=swiglu", "posenc=rope", "attention=gqa", "model.bias=false"]
@@ -390,8 +391,8 @@ def test_clipping_can_be_left_out(standard):
 
 
 def test_facts_of_the_garden_world_are_those_of_its_grammar():
-    assert len(world.VOCAB) == config.Garden.VOCAB_SIZE
-    assert world.MAX_LENGTH == config.Garden.MAX_LEN
+    assert len(garden.WORDS) == len(garden1.WORDS) == config.Garden.VOCAB_SIZE
+    assert MAX_LENGTH == config.Garden.MAX_LEN
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ from lecture04.cli.parser import Parser
 from lecture04.config import messages
 from lecture04.terminal import width_of, wrapped
 
+WORLDS = ("garden", "garden1")
+
 
 def parser() -> Parser:
     """The command line."""
@@ -15,6 +17,7 @@ def parser() -> Parser:
     p.add_argument("documents", nargs="?", type=_count, default=5, metavar="N", help="how many (default: 5)")
     p.add_argument("--seed", type=_count, default=0, help="seed of the documents (default: 0)")
     p.add_argument("--world-seed", type=_count, default=0, help="seed of the collocations (default: 0)")
+    p.add_argument("--data", choices=WORLDS, default="garden", help="of which world (default: garden)")
     return p
 
 
@@ -24,17 +27,18 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def show(n_documents: int, seed: int, world_seed: int) -> None:
+def show(n_documents: int, seed: int, world_seed: int, world: str = "garden") -> None:
     """Print documents, each with its number of tokens, its true log-probability and its perplexity."""
     import numpy as np
 
-    from lecture04.data.garden.world import VOCAB, Garden
+    from lecture04.data.garden import garden, garden1
 
-    garden, rng = Garden(world_seed), np.random.default_rng(seed)
+    language = (garden1 if world == "garden1" else garden).language(world_seed)
+    rng = np.random.default_rng(seed)
     for _ in range(n_documents):
-        document = garden.sample(rng)
+        document = language.sample(rng)
         words = [
-            f"{VOCAB[token]}({distance})" if distance else VOCAB[token]
+            f"{language.words[token]}({distance})" if distance else language.words[token]
             for token, distance in zip(document.tokens, document.subject_distance, strict=True)
         ]
         total, n_tokens = float(document.log_prob.sum()), len(document.tokens)
@@ -47,4 +51,4 @@ def show(n_documents: int, seed: int, world_seed: int) -> None:
 def entry() -> None:
     """The command line."""
     args = parser().parse_args()
-    messages.run(lambda: show(args.documents, args.seed, args.world_seed))
+    messages.run(lambda: show(args.documents, args.seed, args.world_seed, args.data))

@@ -46,9 +46,10 @@ def special_tokens(run: config.Run) -> dict[str, int] | None:
     """The ids of the Garden World's special words by their names in a config.json; None for other vocabularies."""
     if not isinstance(run.data, config.Garden) or run.vocab_size != config.Garden.VOCAB_SIZE:
         return None
-    from lecture04.data.garden.world import BOS, EOS, PAD, TOKEN_ID
+    from lecture04.data.garden.words import BOS, EOS, PAD, vocabulary
 
-    return {"bos_token_id": TOKEN_ID[BOS], "eos_token_id": TOKEN_ID[EOS], "pad_token_id": TOKEN_ID[PAD]}
+    words = vocabulary()  # these three come first in each of its languages
+    return {f"{name}_token_id": words.index(word) for name, word in (("bos", BOS), ("eos", EOS), ("pad", PAD))}
 
 
 def read(folder: Path) -> str:

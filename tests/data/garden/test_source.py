@@ -13,13 +13,17 @@ from lecture04 import config
 from lecture04.config import UserError
 from lecture04.config.registry import PACKAGE
 from lecture04.config.resolve import resolve
-from lecture04.data.garden import source, world
-from lecture04.data.garden.source import garden
-from lecture04.data.garden.world import TOKEN_ID, VOCAB, Garden
+from lecture04.data.garden import source
+from lecture04.data.garden.garden import WORDS, language
+from lecture04.data.garden.source import garden, garden1
+from lecture04.data.garden.words import POSSESSIVES
 from lecture04.data.types import Corpus
 
 SMALL = {"n_train": 60, "n_val": 20, "n_test": 30, "world_seed": 0}
 SPLITS = ("train", "val", "test")
+
+
+TOKEN_ID = {word: token for token, word in enumerate(WORDS)}
 
 
 def load(folder, **options):
@@ -51,7 +55,7 @@ def large(tmp_path_factory):
 
 
 def test_the_arrays_hold_documents_end_to_end(small):
-    assert (small.words, small.vocab_size) == (VOCAB, 92)
+    assert (small.words, small.vocab_size) == (WORDS, 92)
     for name, n_docs in zip(SPLITS, (60, 20, 30), strict=True):
         split = getattr(small, name)
         assert split.n_docs == n_docs
@@ -64,17 +68,17 @@ def test_the_arrays_hold_documents_end_to_end(small):
         assert (split.tokens[last] == TOKEN_ID["<eos>"]).all()
         assert (split.facts["log_prob"][first] == 0).all()
         assert (split.facts["log_prob"][split.predicted] < 0).any()
-        possessive = np.isin(split.tokens, [TOKEN_ID[word] for word in world.POSSESSIVES])
+        possessive = np.isin(split.tokens, [TOKEN_ID[word] for word in POSSESSIVES])
         np.testing.assert_array_equal(split.facts["subject_distance"] > 0, possessive)
 
 
 def test_the_log_probabilities_are_the_worlds(small):
-    true = Garden(0)
-    for i in range(small.test.n_docs):
-        document = slice(small.test.offsets[i] + 1, small.test.offsets[i + 1])
-        np.testing.assert_array_equal(
-            small.test.facts["log_prob"][document], true.log_prob(small.test.tokens[document])
-        )
+    """Of the language that a split is drawn from: training and validation lack pairings that test has."""
+    for name in SPLITS:
+        split, true = getattr(small, name), language(0, withhold=name != "test")
+        for i in range(split.n_docs):
+            document = slice(split.offsets[i] + 1, split.offsets[i + 1])
+            np.testing.assert_array_equal(split.facts["log_prob"][document], true.log_prob(split.tokens[document]))
 
 
 def test_splits_differ_and_a_larger_one_begins_with_the_smaller(small, tmp_path):
@@ -87,7 +91,7 @@ def test_splits_differ_and_a_larger_one_begins_with_the_smaller(small, tmp_path)
 
 
 def test_nll_in_nats_per_predicted_token(small):
-    counts, n_tokens = dict.fromkeys(range(len(VOCAB)), 1), len(VOCAB)
+    counts, n_tokens = dict.fromkeys(range(len(WORDS)), 1), len(WORDS)
     for token in small.train.tokens.tolist():
         if token != TOKEN_ID["<bos>"]:
             counts[token] += 1
@@ -102,8 +106,16 @@ def test_nll_in_nats_per_predicted_token(small):
 
 def test_the_world_is_like_the_lectures(large):
     assert 24 <= large.train.n_predicted / large.train.n_docs <= 26
-    assert 3.60 <= math.exp(large.true_nll("test")) <= 3.72
+    assert 3.55 <= math.exp(large.true_nll("test")) <= 3.72
     assert 42 <= math.exp(large.unigram_nll("val")) <= 47
+
+
+def test_the_first_editions_world_is_there_as_it_was(tmp_path):
+    """The first document that the first edition's test split had: its draws and their order are the same."""
+    splits = garden1(config.Garden1(name="garden1", **SMALL), tmp_path)
+    first = splits.test.tokens[: splits.test.offsets[1]]
+    said = " ".join(splits.words[token] for token in first)
+    assert said == "<bos> the father shows the uncle the bucket behind his gate . <eos>"
 
 
 def test_it_is_made_once(tmp_path, monkeypatch):
@@ -117,7 +129,7 @@ def test_other_settings_and_other_code_make_another_file(tmp_path, monkeypatch):
     load(tmp_path, **SMALL)
     load(tmp_path, **SMALL | {"world_seed": 1})
     load(tmp_path, **SMALL | {"n_val": 21})
-    monkeypatch.setattr(source, "code_of_the_language", lambda: "changed")
+    monkeypatch.setattr(source, "code_of_the_language", lambda name: "changed")
     load(tmp_path, **SMALL)
     assert len(files(tmp_path)) == 4
 
@@ -178,10 +190,10 @@ def test_comments_and_docstrings_do_not_count_as_code(tmp_path):
         copy = tmp_path / str(next(copies)) / "lecture04"  # a process remembers what it has hashed
         shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
         (copy / "data" / "garden" / "grammar.py").write_text(text)
-        return source.code_of_the_language(copy)
+        return source.code_of_the_language("garden", copy)
 
     original = hashed(text)
-    assert original == source.code_of_the_language()
+    assert original == source.code_of_the_language("garden")
     assert hashed(text.replace('"""One text,', '"""A single text,')) == original
     assert hashed("# a comment\n\n" + text) == original
     assert hashed(text.replace("prob * weight / total", "prob * total / weight")) != original

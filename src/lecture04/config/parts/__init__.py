@@ -2,15 +2,15 @@
 
 from lecture04.config.parts.attention import MLA, Attention, MultiHead, MultiQuery
 from lecture04.config.parts.context import Context, Model
-from lecture04.config.parts.data import Data, Facts, Garden, Layout, Stream
+from lecture04.config.parts.data import Data, Facts, Garden, Garden1, Layout, Stream
 from lecture04.config.parts.ffn import FFN, GatedFFN, Match, Swish
 from lecture04.config.parts.norm import CentredNorm, Norm, Placement, PostNorm, SandwichNorm
 from lecture04.config.parts.posenc import T5, Learned, PosEnc, Rope, RopeScaling, Scaling, Shaw
 from lecture04.config.parts.training import SGD, AdamW, Init, Logger, Merge, Optim, Schedule, Uptrain, WandB
 
 __all__ = [
-    "AdamW", "Attention", "CentredNorm", "Context", "Data", "FFN", "Facts", "Garden", "GatedFFN", "Init", "Layout",
-    "Learned", "Logger", "MLA", "Match", "Merge", "Model", "MultiHead", "MultiQuery", "Norm", "Optim", "Placement",
-    "PosEnc", "PostNorm", "Rope", "RopeScaling", "SGD", "SandwichNorm", "Scaling", "Schedule", "Shaw", "Stream",
-    "Swish", "T5", "Uptrain", "WandB",
+    "AdamW", "Attention", "CentredNorm", "Context", "Data", "FFN", "Facts", "Garden", "Garden1", "GatedFFN", "Init",
+    "Layout", "Learned", "Logger", "MLA", "Match", "Merge", "Model", "MultiHead", "MultiQuery", "Norm", "Optim",
+    "Placement", "PosEnc", "PostNorm", "Rope", "RopeScaling", "SGD", "SandwichNorm", "Scaling", "Schedule", "Shaw",
+    "Stream", "Swish", "T5", "Uptrain", "WandB",
 ]  # fmt: skip

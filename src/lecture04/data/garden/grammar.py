@@ -102,6 +102,14 @@ class Grammar:
                 probs[word] = probs.get(word, 0.0) + weight * prob
         return probs
 
+    def next_terminals(self, belief: Belief) -> dict[Terminal, float]:
+        """P(terminal | prefix) for every terminal that can follow: a word, with what its derivation notes of it."""
+        probs: dict[Terminal, float] = {}
+        for state, weight in belief.items():
+            for branch in self._expand(state)[0].branches:
+                probs[branch.terminal] = probs.get(branch.terminal, 0.0) + weight * branch.prob
+        return probs
+
     def advance(self, belief: Belief, word: str) -> tuple[float, Belief]:
         """P(word | prefix), and the belief after the word; (0.0, {}) where the word cannot follow."""
         joint: dict[State, float] = {}

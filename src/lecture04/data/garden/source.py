@@ -1,6 +1,6 @@
-"""`data=garden`: the Garden World's documents as arrays, what is known of each token, and pronoun accuracy.
+"""`data=garden` and `data=garden1`: documents as arrays, what is known of each token, and pronoun accuracy.
 
-Facts of a token, beside the true `log_prob`:
+Facts of a token, beside the true `log_prob` (of the language that its split is drawn from):
 
     subject_distance   int16; at a possessive pronoun, how many tokens back its subject's noun stands; 0 at any other
                        token
@@ -9,6 +9,7 @@ Facts of a token, beside the true `log_prob`:
 """
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,10 @@ from lecture04 import config
 from lecture04.config.code import code
 from lecture04.config.registry import PACKAGE, register
 from lecture04.data.cache import Arrays, cached
-from lecture04.data.garden import world
+from lecture04.data.garden import garden as present
+from lecture04.data.garden import garden1 as first
+from lecture04.data.garden.language import Language
+from lecture04.data.garden.words import BOS
 from lecture04.data.types import Split, Splits
 
 SEEDS = {"train": 1, "val": 2, "test": 3}
@@ -29,31 +33,47 @@ FACTS = ("log_prob", "subject_distance", "given")
 def garden(options: config.Garden, cache: Path) -> Splits:
     """The Garden World: a synthetic language whose true distribution is known (people, animals and plants).
 
+    Some pairings of words (a subject's fourth verb, a verb's fourth object) are withheld from the training and the
+    validation split and stand in the test split at their true rate: two languages, both exact. A larger split begins
+    with the documents of a smaller one.
+    """
+    return _splits(options, cache, lambda split: present.language(options.world_seed, withhold=split != "test"))
+
+
+@register("data", "garden1", options=config.Garden1)
+def garden1(options: config.Garden1, cache: Path) -> Splits:
+    """The Garden World of the first edition: every split from one language, of which training shows nearly all.
+
     A larger split begins with the documents of a smaller one.
     """
+    return _splits(options, cache, lambda split: first.language(options.world_seed))
+
+
+def _splits(options: config.Garden, cache: Path, language: Callable[[str], Language]) -> Splits:
     sizes = {"train": options.n_train, "val": options.n_val, "test": options.n_test}
     settings = {
         "sizes": sizes,
         "world_seed": options.world_seed,
         "seeds": SEEDS,
-        "code": code_of_the_language(),
+        "code": code_of_the_language(options.name),
     }
-    arrays = cached(cache, "garden", settings, lambda: _make(sizes, options.world_seed))
+    arrays = cached(cache, options.name, settings, lambda: _make(sizes, options.world_seed, language))
     splits = {
         name: Split(
             arrays[f"{name}.tokens"], arrays[f"{name}.offsets"], {fact: arrays[f"{name}.{fact}"] for fact in FACTS}
         )
         for name in sizes
     }
-    return Splits(**splits, vocab_size=len(world.VOCAB), words=world.VOCAB, measures=(PronounAccuracy,))
+    words = language("test").words
+    return Splits(**splits, vocab_size=len(words), words=words, measures=(PronounAccuracy,))
 
 
-def _make(sizes: dict[str, int], world_seed: int) -> Arrays:
+def _make(sizes: dict[str, int], world_seed: int, language: Callable[[str], Language]) -> Arrays:
     arrays = Arrays()
     for name, n_docs in sizes.items():
-        language, rng = world.Garden(world_seed), np.random.default_rng([SEEDS[name], world_seed])
-        documents = [language.sample(rng) for _ in range(n_docs)]
-        bos = world.TOKEN_ID[world.BOS]
+        drawn_from, rng = language(name), np.random.default_rng([SEEDS[name], world_seed])
+        documents = [drawn_from.sample(rng) for _ in range(n_docs)]
+        bos = drawn_from.ids[BOS]
         arrays |= {
             f"{name}.tokens": np.array([t for doc in documents for t in (bos, *doc.tokens)], dtype=np.int16),
             f"{name}.offsets": np.cumsum([0, *(1 + len(doc.tokens) for doc in documents)], dtype=np.int64),
@@ -66,9 +86,9 @@ def _make(sizes: dict[str, int], world_seed: int) -> Arrays:
     return arrays
 
 
-def code_of_the_language(package: Path = PACKAGE) -> str:
+def code_of_the_language(name: str, package: Path = PACKAGE) -> str:
     """A hash of the code that makes documents; comments, docstrings and layout do not count."""
-    return code(package, [("lecture04.data.garden.world", "Garden")]).digest
+    return code(package, [(f"lecture04.data.garden.{name}", "language")]).digest
 
 
 class PronounAccuracy:

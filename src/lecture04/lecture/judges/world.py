@@ -2,10 +2,12 @@
 
 import math
 
+import pandas as pd
+
 from lecture04.lecture.claims import Claim
 from lecture04.lecture.evidence import Evidence, numbers
 from lecture04.lecture.finding import Finding, judges, weigh
-from lecture04.lecture.judges.figures import lines, spread, value, values, within
+from lecture04.lecture.judges.figures import spread, value, values, within
 
 STANDARD = "LayerNorm"  # the row of sweep norm that is the standard model
 
@@ -57,21 +59,31 @@ def seed_noise(claim: Claim, evidence: Evidence) -> Finding:
 @judges("unseen_pairs")
 def unseen_pairs(claim: Claim, evidence: Evidence) -> Finding:
     table = evidence.probe("world")
-    unseen = lines(table, pairing="unseen")
-    shares, tokens = values(unseen, quantity="excess_share"), values(unseen, quantity="tokens")
-    everywhere = values(table, part="excess", pairing="all", quantity="tokens")
-    share = sum(shares) / len(shares)
-    of_all = lines(table, part="excess", quantity="excess_share")
-    seen = sum(values(of_all.loc[~of_all["pairing"].isin(["unseen", "no_pairing"])])) / len(shares)
+
+    def shares(part: str, *pairings: str) -> list[float]:
+        return [sum(parts) for parts in zip(*(_shares(table, part, p) for p in pairings), strict=True)]
+
+    def mean(xs: list[float]) -> float:
+        return sum(xs) / len(xs)
+
+    unseen = shares("expected", "unseen")
+    share, rare, there = mean(unseen), mean(shares("expected", "seen_1", "seen_3")), mean(shares("excess", "unseen"))
+    weight = mean(values(table, part="expected", pairing="unseen", quantity="tokens"))
+    everywhere = values(table, part="expected", pairing="all", quantity="tokens")[0]
     return weigh(
-        f"{share:.1%} of the excess ({spread(shares, '.1%')} over {len(shares)} seeds)",
+        f"{share:.1%} of the expected excess ({spread(unseen, '.1%')} over {len(unseen)} seeds), {rare:.1%} on "
+        f"pairings seen 1 to 10 times; of the words that stand there {there:.1%}",
         (
             share > claim.bounds["share"],
-            f"only {tokens[0]:.0f} of {everywhere[0]:,.0f} test tokens have a pairing that training never showed, and "
-            f"{share:.1%} of the excess falls on them, against {seen:.0%} on pairings that were seen: our world shows "
-            "nearly all that it has in training",
+            f"pairings that training never showed have {weight / everywhere:.2%} of the probability on test, and "
+            f"{share:.1%} of the excess falls on them",
         ),
     )
+
+
+def _shares(table: pd.DataFrame, part: str, pairing: str) -> list[float]:
+    """A bucket's share of the excess, seed by seed."""
+    return values(table, part=part, pairing=pairing, quantity="excess_share")
 
 
 @judges("textbook_equal")

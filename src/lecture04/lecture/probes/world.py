@@ -18,13 +18,14 @@ from lecture04.config.registry import register
 from lecture04.data.garden.source import FACTS
 from lecture04.data.types import SPLITS, Corpus, Split, load
 from lecture04.lecture.probes.common import trained
+from lecture04.lecture.probes.expected import ExpectedExcess, language_of, pairing_counts, pairings
 from lecture04.lecture.probes.finished import Finished, of_config, sweep_command
 from lecture04.lecture.probes.options import Probe
 from lecture04.lecture.probes.text import labelled, number
 from lecture04.training.evaluate import token_nll
 
 # Parts of the table, how often a pairing was seen in training, and quantities; the dictionaries have them as shown.
-CORPUS, EXCESS = "corpus", "excess"
+CORPUS, EXCESS, EXPECTED = "corpus", "excess", "expected"
 UNSEEN, NONE, ALL = "unseen", "no_pairing", "all"
 BUCKETS = {UNSEEN: 0, "seen_1": 1, "seen_3": 3, "seen_11": 11, "seen_101": 101}  # from so many times on
 PAIRINGS = {
@@ -79,37 +80,47 @@ def accounted(corpus: Corpus, window: int) -> Iterator[Row]:
 def times_seen(split: Split, training: Split, n_words: int) -> np.ndarray:
     """How often each token's pairing occurs in the training split, int64 [N]; -1 where there is no pairing."""
 
-    def pairings(s: Split) -> np.ndarray:
-        return s.facts["given"].astype(np.int64) * n_words + s.tokens
-
-    count = np.bincount(pairings(training)[training.facts["given"] >= 0], minlength=n_words**2)
-    has_one = split.facts["given"] >= 0
-    return np.where(has_one, count[np.where(has_one, pairings(split), 0)], -1)
+    given = split.facts["given"].astype(np.int64)
+    return np.where(given < 0, -1, pairing_counts(training, n_words)[np.maximum(given, 0) * n_words + split.tokens])
 
 
-def by_times_seen(excess_N: np.ndarray, seen_N: np.ndarray) -> dict[str, tuple[int, float]]:
-    """{bucket: (number of tokens, sum of their excess)}, over tokens that are predicted."""
-    place_N = np.where(seen_N < 0, len(BUCKETS), np.digitize(seen_N, list(BUCKETS.values())) - 1)
-    count = np.bincount(place_N, minlength=len(BUCKETS) + 1)
-    total = np.bincount(place_N, excess_N, minlength=len(BUCKETS) + 1)
-    return {name: (int(n), float(nats)) for name, n, nats in zip((*BUCKETS, NONE), count, total, strict=True)}
+def buckets(seen: np.ndarray) -> np.ndarray:
+    """The bucket of each count, as a number into (*BUCKETS, NONE)."""
+    return np.where(seen < 0, len(BUCKETS), np.digitize(seen, list(BUCKETS.values())) - 1)
 
 
-def excess(runs: Iterable[Finished], corpus: Corpus) -> Iterator[Row]:
-    """The excess of finished runs on test, by how often a token's pairing was seen; a seed at a time."""
+def by_times_seen(excess: np.ndarray, seen: np.ndarray, weight: np.ndarray) -> dict[str, tuple[float, float]]:
+    """{bucket: (sum of the weights, sum of the excess)}."""
+    place, n = buckets(seen), len(BUCKETS) + 1
+    sums = (np.bincount(place, values, minlength=n) for values in (weight, excess))
+    return {name: (float(w), float(nats)) for name, w, nats in zip((*BUCKETS, NONE), *sums, strict=True)}
+
+
+def excess(runs: Iterable[Finished], corpus: Corpus, options: config.Garden) -> Iterator[Row]:
+    """The excess of finished runs on test, by how often a pairing was seen; a seed at a time.
+
+    EXCESS is that of the words which stand there, EXPECTED the mean over those that could (see expected.py).
+    """
     test = corpus.test
     seen_N = times_seen(test, corpus.train, corpus.vocab_size)[test.predicted]
+    could = pairings(corpus, language_of(options))
     for found in runs:
-        nll_N, seed = token_nll(trained(found), test, corpus.layout), found.seed
+        expected = ExpectedExcess(could)
+        nll_N, seed = token_nll(trained(found), test, corpus.layout, (expected,)), found.seed
         excess_N = (nll_N + test.facts["log_prob"])[test.predicted]
-        whole = excess_N.sum()
-        for bucket, (n, nats) in by_times_seen(excess_N, seen_N).items():
-            claim = "unseen_pairs" if bucket == UNSEEN else ""
-            yield claim, EXCESS, "test", bucket, seed, TOKENS, n
-            yield claim, EXCESS, "test", bucket, seed, SHARE, nats / whole
-            yield claim, EXCESS, "test", bucket, seed, MEAN, nats / n if n else np.nan
-        yield "", EXCESS, "test", ALL, seed, TOKENS, len(excess_N)
-        yield "", EXCESS, "test", ALL, seed, MEAN, whole / len(excess_N)
+        n_tokens = len(excess_N)
+        for part, by in (
+            (EXCESS, by_times_seen(excess_N, seen_N, np.ones(n_tokens))),
+            (EXPECTED, by_times_seen(expected.nats_M, could.seen_M, could.prob_M)),
+        ):
+            whole = sum(nats for _, nats in by.values())
+            for bucket, (weight, nats) in by.items():
+                claim = "unseen_pairs" if bucket == UNSEEN else ""
+                yield claim, part, "test", bucket, seed, TOKENS, weight
+                yield claim, part, "test", bucket, seed, SHARE, nats / whole
+                yield claim, part, "test", bucket, seed, MEAN, nats / weight if weight else np.nan
+            yield "", part, "test", ALL, seed, TOKENS, n_tokens
+            yield "", part, "test", ALL, seed, MEAN, whole / n_tokens
 
 
 @register("probe", "world")
@@ -119,14 +130,17 @@ def world(request: config.Request, options: Probe) -> pd.DataFrame:
     Columns: claim, part, split, pairing (see PAIRINGS), seed, quantity, value. Lengths count predicted tokens, <eos>
     among them; a possessive is far where its subject stands more than eval.window tokens back. The excess of a token is
     the model's NLL less the true one, in nats; where a model gives a word more than the truth does it is negative, so
-    that a share can lie outside 0 to 1. It is taken of every finished run of the config, whatever its seed; where there
-    are none, the part is left out and stderr says what makes them.
+    that a share can lie outside 0 to 1. Beside that of the words which stand in the documents is the expected one, over
+    all words that could stand there. Both are taken of every finished run of the config, whatever its seed; where there
+    are none, they are left out and stderr says what makes them.
     """
     run, outputs = request.run, request.session.outputs
     corpus, runs = load(run, outputs), of_config(run, outputs)
     if lacks := [fact for fact in FACTS if fact not in corpus.test.facts]:
         raise config.UserError(f"data={run.data.name}: says nothing of {', '.join(lacks)}, which probe=world counts.")
-    rows = [*accounted(corpus, request.evaluation.window), *excess(runs, corpus)]
+    rows = [*accounted(corpus, request.evaluation.window)]
+    if runs and isinstance(run.data, config.Garden):
+        rows += excess(runs, corpus, run.data)
     if not runs:
         command = sweep_command(outputs, "norm")
         print(
@@ -144,30 +158,39 @@ def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     wide = wide.loc[corpus.quantity.unique(), corpus.split.unique()].reset_index()
     (n_words,) = table.value[table.quantity == "vocabulary"]
     frames = {f"The corpus: {int(n_words)} words": wide}
-    lines = table[table.part == EXCESS]
-    if len(lines):
-        lines = lines.groupby(["pairing", "quantity"], sort=False).value.agg(["mean", "min", "max"]).unstack("quantity")
-        pairings = list(PAIRINGS)
-        found = pd.DataFrame({"pairing": PAIRINGS.values(), "tokens": lines["mean"][TOKENS][pairings].to_numpy()})
-        for quantity, heading, scale, digits in (
-            (SHARE, "share of the excess, %", 100, 1),
-            (MEAN, "excess, nats a token", 1, 3),
-        ):
-            figures = zip(*(scale * lines[how][quantity][pairings] for how in ("mean", "min", "max")), strict=True)
-            found[heading] = [
-                "" if np.isnan(mean) else f"{mean:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
-                for mean, low, high in figures
-            ]
-        seeds = ", ".join(map(str, table.seed.dropna().unique()))
-        frames[f"Excess on test by pairing: mean [lowest, highest] of seeds {seeds}"] = found
+    seeds = ", ".join(map(str, table.seed.dropna().unique()))
+    for part, title, amount in (
+        (EXPECTED, "Expected excess on test by pairing", "probability, tokens"),
+        (EXCESS, "Excess of the words that stand there", "tokens"),
+    ):
+        lines = table[table.part == part]
+        if len(lines):
+            frames[f"{title}: mean [lowest, highest] of seeds {seeds}"] = _by_pairing(lines, amount)
     return frames
+
+
+def _by_pairing(lines: pd.DataFrame, amount: str) -> pd.DataFrame:
+    """A row a bucket: how much stands or could stand there, and what is lost on it."""
+    wide = lines.groupby(["pairing", "quantity"], sort=False).value.agg(["mean", "min", "max"]).unstack("quantity")
+    names = list(PAIRINGS)
+    found = pd.DataFrame({"pairing": PAIRINGS.values(), amount: wide["mean"][TOKENS][names].round().to_numpy()})
+    for quantity, heading, scale, digits in (
+        (SHARE, "share of the excess, %", 100, 1),
+        (MEAN, "excess, nats a token", 1, 3),
+    ):
+        figures = zip(*(scale * wide[how][quantity][names] for how in ("mean", "min", "max")), strict=True)
+        found[heading] = [
+            "" if np.isnan(mean) else f"{mean:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
+            for mean, low, high in figures
+        ]
+    return found
 
 
 def sentence(table: pd.DataFrame) -> str:
     """The best possible perplexity; and of trained models, where their distance from it lies."""
     of_test = table[(table.part == CORPUS) & (table.split == "test")].set_index("quantity").value
     said = f"The best possible perplexity on test is {number(of_test.true_ppl, 3)}, the true distribution's"
-    lines = table[table.part == EXCESS]
+    lines = table[table.part == EXPECTED]
     if lines.empty:
         far = of_test.far_possessives / of_test.possessives
         return f"{said}; of the possessives there {number(100 * far)} % stand far from their subject."
@@ -176,7 +199,7 @@ def sentence(table: pd.DataFrame) -> str:
     most, of_tokens = str(shares.idxmax()), mean[TOKENS] / mean[TOKENS][ALL]
     where = "without a pairing" if most == NONE else f"whose pairing was {PAIRINGS[most]}"
     return (
-        f"{said}. Of the {number(mean[MEAN][ALL])} nats a token that trained models lose to it most are lost on tokens "
+        f"{said}. Of the {number(mean[MEAN][ALL])} nats a token that trained models lose to it most are lost on words "
         f"{where} ({number(100 * shares[most])} %); on those whose pairing was never seen it is "
-        f"{number(100 * shares[UNSEEN])} %, with {number(100 * of_tokens[UNSEEN])} % of the tokens."
+        f"{number(100 * shares[UNSEEN])} %, with {number(100 * of_tokens[UNSEEN])} % of the probability."
     )

@@ -1,4 +1,4 @@
-"""The Garden World: people and animals in a garden, a probabilistic grammar whose next-word distribution is exact.
+"""`data=garden1`: the Garden World of the first edition, in which training shows nearly every pairing of words.
 
     when the old man that the queen follows waters his rose the cat rests near its wall .
 
@@ -7,51 +7,31 @@ grammar; the collocations (who does what, to what, what it looks like, where), w
 many pairings are rare and some are never seen in training; and agreement: a possessive pronoun agrees with the subject
 of its own clause, which may stand far back, beyond a relative clause or people and animals of another gender.
 
-    lecture04 sample 5
+    lecture04 sample 5 --data garden1
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
-from lecture04.data.garden.grammar import Belief, Grammar, Rule, Symbol, Terminal
-
-MAX_LENGTH = 64
-"""The most tokens that a document has after <bos>, <eos> counted."""
-
-PAD, BOS, EOS = "<pad>", "<bos>", "<eos>"
-POSSESSIVES = ("his", "her", "its")
-
-MALE = ("boy", "man", "uncle", "father", "king")
-FEMALE = ("girl", "woman", "aunt", "mother", "queen")
-ANIMALS = ("dog", "cat", "hen", "rabbit", "bird", "mouse", "fox", "goat")
-NOUNS = {
-    "being": MALE + FEMALE + ANIMALS,
-    "plant": ("rose", "tulip", "lily", "daisy", "bean", "carrot", "apple", "fern", "oak", "pumpkin"),
-    "thing": ("basket", "spade", "bucket", "rake", "hat", "ball", "stone", "rope", "broom", "lamp"),
-    "place": ("pond", "wall", "gate", "fence", "shed", "bench", "tree", "path", "well", "hedge"),
-}
-OBJECTS = {  # the verbs, and the kinds of noun that each takes, in order
-    **dict.fromkeys(("waters", "plants", "picks", "smells"), ("plant",)),
-    **dict.fromkeys(("carries", "drops", "finds", "hides"), ("thing",)),
-    **dict.fromkeys(("sees", "follows", "helps", "calls"), ("being",)),
-    **dict.fromkeys(("gives", "shows"), ("being", "thing")),
-    **dict.fromkeys(("rests", "sleeps", "waits", "sings"), ()),
-}
-ADJECTIVES = ("old", "young", "small", "big", "red", "blue", "yellow", "white", "green")
-PREPOSITIONS = ("near", "behind", "under", "by")
-CONJUNCTIONS = ("when", "while", "because")
-VOCAB = (
-    *(PAD, BOS, EOS, ".", "the", *POSSESSIVES, "who", "that", *PREPOSITIONS, *CONJUNCTIONS, *ADJECTIVES, *OBJECTS),
-    *(noun for nouns in NOUNS.values() for noun in nouns),
+from lecture04.data.garden.grammar import Grammar, Rule, Symbol, Terminal
+from lecture04.data.garden.language import Language, Note
+from lecture04.data.garden.words import (
+    ADJECTIVES,
+    ANIMALS,
+    CONJUNCTIONS,
+    EOS,
+    MAX_LENGTH,
+    NOUNS,
+    OBJECTS,
+    PREPOSITIONS,
+    PRONOUN_OF,
+    vocabulary,
 )
-TOKEN_ID = {word: token for token, word in enumerate(VOCAB)}
-PRONOUN_OF = {
-    noun: pronoun for pronoun, nouns in zip(POSSESSIVES, (MALE, FEMALE, ANIMALS), strict=True) for noun in nouns
-}
+
+WORDS = vocabulary("who", "that")
 
 # The shape of the language. A probability that belongs to a word is the mean over the words (see `_Rules`).
 CONCENTRATION = 0.2  # of the collocations' Dirichlet weights: the smaller, the sparser
@@ -78,11 +58,10 @@ class Subject(NamedTuple):
     depth: int
 
 
-class Note(NamedTuple):
-    """What a derivation says of a word: the subject that it names or refers to, and the word that it was drawn for."""
-
-    subject: Subject | None = None
-    given: str = ""
+@cache
+def language(world_seed: int) -> Language:
+    """The language of one world; every split is drawn from it."""
+    return Language(WORDS, Grammar(_Rules(world_seed), ("sentences", MAX_SENTENCES), end=EOS, limit=MAX_LENGTH))
 
 
 class _Rules:
@@ -199,95 +178,3 @@ class _Rules:
             (Terminal(adjective, Note(given=noun)), weight) for adjective, weight in self.adjectives[noun].items()
         )
         return [(1 - p_adjective, (word,)), *((p_adjective * weight, (adj, word)) for adj, weight in described)]
-
-
-@dataclass(frozen=True)
-class Document:
-    """One document, without <bos> and with <eos>; four values a token.
-
-    Attributes:
-        tokens: token ids.
-        log_prob: the true log p(token | prefix) in nats, float64.
-        subject_distance: at a possessive pronoun, how many tokens back the head noun of its subject stands; 0 at any
-            other token.
-        given: id of the word that the token was drawn for, -1 where none. It is that of the derivation that made
-            the text; another one of the same words, where there is any, may say otherwise.
-    """
-
-    tokens: list[int]
-    log_prob: np.ndarray
-    subject_distance: list[int]
-    given: list[int]
-
-
-@dataclass(frozen=True)
-class Garden:
-    """The language of one world."""
-
-    world_seed: int = 0
-    grammar: Grammar = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "grammar", _grammar(self.world_seed))
-
-    def next_token_probs(self, prefix: Sequence[int]) -> np.ndarray:
-        """P(token | prefix), float64 [len(VOCAB)], for a prefix of token ids after <bos>; all zero after <eos>.
-
-        Raises:
-            ValueError: no document begins so.
-        """
-        _, belief = self._read(prefix)
-        probs = np.zeros(len(VOCAB))
-        for word, prob in self.grammar.next_words(belief).items():
-            probs[TOKEN_ID[word]] = prob
-        return probs
-
-    def log_prob(self, tokens: Sequence[int]) -> np.ndarray:
-        """log P(token | the tokens before it) in nats, float64 [len(tokens)], for a document or the beginning of one.
-
-        Raises:
-            ValueError: no document begins so.
-        """
-        return np.log(self._read(tokens)[0])
-
-    def sample(self, rng: np.random.Generator) -> Document:
-        """One document; as many uniform numbers are drawn from `rng` as it has tokens."""
-        text = self.grammar.sample(rng)
-        tokens = [TOKEN_ID[terminal.word] for terminal in text]
-        return Document(tokens, self.log_prob(tokens), _subject_distance(text), [_given(terminal) for terminal in text])
-
-    def _read(self, tokens: Sequence[int]) -> tuple[list[float], Belief]:
-        belief, probs = self.grammar.start, []
-        for position, token in enumerate(tokens):
-            word = VOCAB[token] if 0 <= token < len(VOCAB) else "not in the vocabulary"
-            prob, belief = self.grammar.advance(belief, word)
-            if not prob:
-                raise ValueError(f"no document goes on with token {token} ({word!r}) at position {position}")
-            probs.append(prob)
-        return probs, belief
-
-
-@cache
-def _grammar(world_seed: int) -> Grammar:
-    return Grammar(_Rules(world_seed), ("sentences", MAX_SENTENCES), end=EOS, limit=MAX_LENGTH)
-
-
-def _subject_distance(text: Sequence[Terminal]) -> list[int]:
-    # A subject is named before anything is said of it; of those alike, the one named last has the clause still open.
-    named_at: dict[Subject, int] = {}
-    distances = [0] * len(text)
-    for position, terminal in enumerate(text):
-        match terminal.note:
-            case Note(subject=Subject() as subject) if terminal.word == subject.noun:
-                named_at[subject] = position
-            case Note(subject=Subject() as subject) if terminal.word in POSSESSIVES:
-                distances[position] = position - named_at[subject]
-    return distances
-
-
-def _given(terminal: Terminal) -> int:
-    match terminal.note:
-        case Note(given=str(word)) if word:
-            return TOKEN_ID[word]
-        case _:
-            return -1
