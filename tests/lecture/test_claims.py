@@ -13,7 +13,7 @@ from lecture04.lecture.evidence import Evidence
 from lecture04.lecture.finding import JUDGES
 from lecture04.lecture.items import ITEMS, Kind, chosen
 from lecture04.lecture.ledger import judge
-from lecture04.lecture.notebook import prose
+from lecture04.lecture.pages import prose
 
 # Every claim that the project answers for; kept apart from claims.yaml, so that none can drop out of it unseen.
 IDS = [

@@ -14,7 +14,7 @@ from lecture04.lecture.claims import claims
 from lecture04.lecture.command import sections
 from lecture04.lecture.evidence import Evidence
 from lecture04.lecture.items import Item, Kind
-from lecture04.lecture.notebook import prose
+from lecture04.lecture.pages import prose
 from lecture04.lecture.probes import text
 from lecture04.lecture.running import without_places
 
