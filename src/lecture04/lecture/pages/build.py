@@ -116,7 +116,7 @@ class Builder:
             asks=about["asks"],
             pictures=[self._picture(entry) for entry in about.get("pictures", ())],
             sentences=said,
-            claims=[self._told(claim) for claim in inside],
+            claims=[self.told(claim) for claim in inside],
             sources=[self._source(item, entry["reads"]) for item, entry in items],
             references=[Reference(title_of(item), stood[item.source]) for item in also],
         )
@@ -125,7 +125,8 @@ class Builder:
         """An item that a page names; of the project's, where this run knows it not."""
         return next(item for item in (*self.known, *ITEMS) if item.source == source)
 
-    def _told(self, claim: Claim) -> Told:
+    def told(self, claim: Claim) -> Told:
+        """A claim with its verdict."""
         found = self.findings[claim.id]
         return Told(
             id=claim.id,

@@ -61,12 +61,13 @@ def _index(lecture: Lecture) -> Iterator[str]:
 
 
 PURPOSE = (
-    "each figure of it that was computed is run again here on this project's own code, and each claim stands beside ours "
-    "with a verdict. Nothing is made to agree: what does not come out is shown with our figure and the likely reason."
+    "each figure of it that was computed is run again here on this project's own code, and each claim stands beside "
+    "ours with a verdict. Nothing is made to agree: what does not come out is shown with our figure and the likely "
+    "reason."
 )
 KINDS = (
-    "A claim is *exact* (a closed form or a fixed computation), *measured* (a training result, which must fall in a range) "
-    "or a *shape* (an ordering or a yes or no over several seeds, by the statistics of the tables)."
+    "A claim is *exact* (a closed form or a fixed computation), *measured* (a training result, which must fall in a "
+    "range) or a *shape* (an ordering or a yes or no over several seeds, by the statistics of the tables)."
 )
 VERDICTS = (
     "*Reproduced by a reading*: the lecture's words allow several readings, and by the one that is named the claim "
