@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
-from scipy.stats import t as student
 
 from lecture04.lecture.claims import claim
 from lecture04.lecture.evidence import Evidence, NotYetError
@@ -163,6 +162,8 @@ def kv_cache(evidence: Evidence) -> Figure:
 @plot
 def grad_norms(evidence: Evidence) -> Figure:
     """Gradient norms by layer, a line a depth; a panel a placement."""
+    from scipy.stats import t as student  # half a second
+
     table = lines(evidence.probe("grad_norms"), quantity="layer")
     placements = list(dict.fromkeys(table.placement))
     figure, found = panels(len(placements), 2.5)
