@@ -1,9 +1,12 @@
 """Rows of a sweep: every seed, a mean that looks like its verdict, and the noise behind it."""
 
 import math
+import re
+from pathlib import Path
 
 import pytest
 
+from lecture04 import lecture
 from lecture04.lecture.evidence import Evidence, NotYetError
 from lecture04.lecture.plots import PLOTS
 from lecture04.lecture.plots.rows import rows_of
@@ -88,3 +91,16 @@ def test_units_are_counted_by_row_and_seed(kit, cases, name):
     assert len(axes.get_yticks()) == rows[name]
     points = sum(len(line.get_xdata()) for line in of(axes, "seeds"))
     assert points == {"zeros": 3 * 2 * 3, "dead_units": 3 * 2 * 3 + 4}[name]
+
+
+def test_no_colour_is_of_the_lectures_own():
+    """Verdicts and lines look as in every table and page: report/figures/style.py has the one palette."""
+    folder = Path(lecture.__file__).parent
+    own = {
+        file.name: re.findall(r"#[0-9a-fA-F]{6}\b", file.read_text(encoding="utf-8"))
+        for file in folder.rglob("*.*")
+        if file.suffix in (".py", ".css", ".jinja")
+    }
+    assert "rows.py" in own
+    assert "lecture.css" in own
+    assert {name: found for name, found in own.items() if found} == {}

@@ -146,8 +146,8 @@ class Builder:
         try:
             figure = PLOTS[name](self.evidence)
         except NotYetError as e:
-            return Picture(name, shows, alt=shows, why_not=str(e).rstrip("."))
-        picture = Picture(name, shows, alt=shows)
+            return Picture(name, shows, why_not=str(e).rstrip("."))
+        picture = Picture(name, shows, alt=str(PLOTS[name].__doc__).partition("\n")[0])
         save(figure, self.folder / picture.file)
         return picture
 

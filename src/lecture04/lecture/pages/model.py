@@ -28,11 +28,14 @@ class Told:
 
 @dataclass(frozen=True)
 class Picture:
-    """A plot of plots/; `why_not` says why there is none yet. `alt`: the same in words, for who does not see it."""
+    """A plot of plots/. `shows`: how it is read; `alt`: what it is of, for who does not see it.
+
+    `why_not` says why there is none yet.
+    """
 
     name: str
     shows: str
-    alt: str
+    alt: str = ""
     why_not: str = ""
 
     @property

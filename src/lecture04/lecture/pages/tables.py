@@ -21,14 +21,15 @@ OF_FAMILY = {"step": "each row against the row before", "total": "each row again
 def of_sweep(results: Results) -> list[Folded]:
     """The verdicts, a table a family, the other figures, and every seed."""
     primary, *others = judge_all(results)
-    found = list(_verdicts(results, primary))
-    for title, columns, most in (
+    columns = list(columns_of_verdicts(results, primary, details=False))
+    found = list(_verdicts(results, primary, columns))
+    for title, figures, most in (
         ("Means of the other figures", list(asked_columns(results)), FIGURES),
         ("Every seed", list(columns_of_seeds(results, primary)), SEEDS),
     ):
-        found += _split(results, title, columns, most)
+        found += _split(results, title, columns[0], figures, most)
     if rest := other_differences(results, others):
-        found += _split(results, "Differences of the other figures", rest.columns[1:], DIFFERENCES)
+        found += _split(results, "Differences of the other figures", columns[0], rest.columns[1:], DIFFERENCES)
     return [folded(table) for table in found]
 
 
@@ -39,9 +40,8 @@ def notes(results: Results) -> list[str]:
     return [str(note) for note in legend(results, primary) if note.term in own or note.term.endswith(" ~")]
 
 
-def _verdicts(results: Results, judged: Judged) -> Iterator[Table]:
+def _verdicts(results: Results, judged: Judged, columns: Sequence[Column[str]]) -> Iterator[Table]:
     """A table for each family of differences."""
-    columns = list(columns_of_verdicts(results, judged, details=False))
     own = [column for column in columns if column.of not in judged.families]
     for family in judged.families:
         of_it = [_short(column, family) for column in columns if column.of == family]
@@ -56,14 +56,13 @@ def _short(column: Column[str], family: str) -> Column[str]:
     return replace(column, heading=column.heading.removeprefix(f"{family}: "))
 
 
-def _split(results: Results, title: str, columns: Sequence[Column[str]], most: int) -> Iterator[Table]:
+def _split(
+    results: Results, title: str, names: Column[str], figures: Sequence[Column[str]], most: int
+) -> Iterator[Table]:
     """Tables of at most so many columns beside the rows' names, all about equally wide."""
-    if not columns:
-        return
-    names = next(columns_of_verdicts(results, judge_all(results)[0]))
-    n = -(-len(columns) // most)
+    n = -(-len(figures) // most)
     for i in range(n):
-        part = columns[len(columns) * i // n : len(columns) * (i + 1) // n]
+        part = figures[len(figures) * i // n : len(figures) * (i + 1) // n]
         which = f" ({i + 1} of {n})" if n > 1 else ""
         yield Table.of(f"{title}{which}", [names, *part], results.rows)
 

@@ -28,6 +28,8 @@ STYLE: dict[Any, Any] = {
     "ytick.labelsize": 9.5,
     "legend.fontsize": 9.5,
     "font.family": "sans-serif",
+    "figure.constrained_layout.h_pad": 0.08,
+    "figure.constrained_layout.w_pad": 0.08,
 }
 QUIET = LOOKS["within noise"].colour.light
 BAND = "0.88"

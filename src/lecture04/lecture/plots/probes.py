@@ -129,6 +129,8 @@ def ffn_params(evidence: Evidence) -> Figure:
     for y, row in enumerate(built):
         axes.barh(y, row.value, height=0.6, color=OURS)
         beside(axes, y, f"{row.value:,.0f}", SEED)
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.set_xlabel(f"parameters of one layer, d_model {int(built[0].d_model)}")
     return figure
 
