@@ -40,37 +40,35 @@ def by_position(results: Results, row: str) -> np.ndarray:
 def extrapolation(evidence: Evidence) -> Figure:
     """Excess by position, smoothed, a line a row with the range of its seeds; training ended at the mark."""
     results = evidence.sweep("extrapolation")
-    figure, found = panels(2, 3.0)
-    steady: list[float] = []
-    for i, row in enumerate(results.rows):
-        by_seed = np.array([smoothed(one) for one in by_position(results, row)])
-        x = np.arange(by_seed.shape[1]) * SMOOTH + SMOOTH / 2
-        middle = by_seed.mean(axis=0)
-        if middle.max() < FLAT:
-            steady.append(float(by_seed.max()))
-        look = stroke(i)
-        for axes in found:
-            axes.plot(x, middle, label=row, linewidth=1.6, **look)
+    smooth = {row: np.array([smoothed(one) for one in by_position(results, row)]) for row in results.rows}
+    steady = [float(by_seed.max()) for by_seed in smooth.values() if by_seed.mean(axis=0).max() < FLAT]
+    titles = ["all", "the same, enlarged"] if steady else ["all"]
+    figure, found = panels(len(titles), 3.0)
+    for axes, title in zip(found, titles, strict=True):
+        for i, (row, by_seed) in enumerate(smooth.items()):
+            x, look = np.arange(by_seed.shape[1]) * SMOOTH + SMOOTH / 2, stroke(i)
+            axes.plot(x, by_seed.mean(axis=0), label=row, linewidth=1.6, **look)
             axes.fill_between(x, by_seed.min(axis=0), by_seed.max(axis=0), color=look["color"], alpha=0.15, linewidth=0)
-    for axes, title in zip(found, ("all", "the same, enlarged"), strict=True):
         axes.axvline(TRAINED, color=QUIET, linewidth=1, linestyle=":")
         axes.set_title(title, loc="left")
         axes.set_ylabel("excess, nats a token")
     found[-1].set_xlabel("position in the block, tokens")
-    found[-1].set_ylim(0, max(steady, default=FLAT) * 1.1)
+    if steady:
+        found[-1].set_ylim(0, max(steady) * 1.1)
     note(found[0], f"trained to {TRAINED}", (TRAINED, 1), ("data", "axes fraction"))
     legend_below(figure, found[0], 3)
     return figure
 
 
-def unigram_line(axes: Axes, evidence: Evidence) -> None:
+def unigram_line(axes: Axes, evidence: Evidence, *, as_nats: bool = False) -> None:
     """A dotted line where a model ends up that knows word frequencies alone, where that is known."""
     try:
         level = unigram_perplexity(evidence)
     except NotYetError:
         return
+    level = math.log(level) if as_nats else level
     axes.axhline(level, color=QUIET, linewidth=1, linestyle=":")
-    note(axes, "unigram model", (0, level), ("axes fraction", "data"), xytext=(4, 3), va="bottom")
+    note(axes, "unigram model", (1, level), ("axes fraction", "data"), xytext=(-4, -4), ha="right")
 
 
 def log_perplexity(axes: Axes) -> None:
@@ -144,25 +142,20 @@ def _added(results: Results, kind: str) -> list[int]:
 
 @plot
 def stability(evidence: Evidence) -> Figure:
-    """Validation perplexity by step, a line a seed; a run that diverged ends in a cross."""
+    """Training loss of both recipes under stress, a line a seed; a run that diverged ends in a cross."""
     results = evidence.sweep("stability")
     figure, (axes,) = panels(1, 3.2)
-    highest = 0.0
     for i, row in enumerate(results.rows):
         for seed in seeds_of(results, row):
-            points = [(x, y) for x, y in curve(results, row, seed, "val/ppl") if math.isfinite(y)]
+            points = [(x, y) for x, y in curve(results, row, seed, "train/loss") if math.isfinite(y)]
             if not points:
                 continue
-            highest = max(highest, *(y for _, y in points))
             axes.plot(*zip(*points, strict=True), marker=".", alpha=0.85, gid="seeds", **stroke(i))
             if results.status(row, seed) is Status.diverged:
                 axes.plot(*points[-1], **marked("diverged"))
         axes.plot([], [], marker=".", label=row, **stroke(i))
     axes.plot([], [], **marked("diverged"), label="diverged")
-    unigram_line(axes, evidence)
-    if highest:
-        axes.set_ylim(top=highest * 1.6)
-    log_perplexity(axes)
-    axes.set(xlabel="step", ylabel="validation perplexity\n(log scale)")
+    unigram_line(axes, evidence, as_nats=True)
+    axes.set(xlabel="step", ylabel="training loss, nats a token")
     legend_below(figure, axes, 3)
     return figure
