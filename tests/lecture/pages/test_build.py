@@ -78,6 +78,18 @@ def test_what_is_missing_is_said(lecture, builder):
     assert {path.stem for path in (builder.folder / "plots").iterdir()} == {p.name for p in drawn}
 
 
+def test_no_plot_failed(lecture):
+    for page in lecture.pages:
+        for part in page.subsections:
+            assert not [p.why_not for p in part.pictures if "cannot read" in p.why_not]
+
+
+def test_a_plot_that_fails_stops_no_other(builder, monkeypatch):
+    monkeypatch.setitem(PLOTS, "norm", lambda evidence: 1 / 0)
+    about = next(entry for part in subsections() for entry in part.get("pictures", ()) if entry["plot"] == "norm")
+    assert "ZeroDivisionError" in builder.picture(about).why_not
+
+
 def test_sentences_are_computed(lecture):
     page = lecture.pages[5]
     (recipe,) = [part for part in page.subsections if part.number == "5.2"]

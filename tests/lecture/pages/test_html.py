@@ -78,12 +78,13 @@ def test_links_lead_to_pages_and_places_that_exist(written):
             assert not place or place in places[name or here], link
 
 
-def test_every_picture_is_inside_and_has_words(visit, written):
+def test_every_picture_is_inside_and_has_words(visit, written, lecture):
     page = visit(written / "5-together.html")
     for picture in page.locator("figure img").all():
         assert picture.evaluate("img => img.naturalWidth") > 600
         assert picture.get_attribute("alt")
-    assert page.locator("figure img").count() == 3
+    drawn = [p for part in lecture.pages[5].subsections for p in part.pictures if not p.why_not]
+    assert page.locator("figure img").count() == len(drawn) >= 4
 
 
 def test_every_claim_is_on_a_page_with_its_verdict(written, findings):

@@ -9,7 +9,7 @@ from lecture04.lecture.evidence import Evidence, NotYetError
 from lecture04.lecture.plots import PLOTS, save
 from lecture04.lecture.plots.probes import FLOOR, log_rows
 
-FAST = ("activations", "ffn_params", "norm_invariance", "mla", "t5_buckets", "alibi")
+FAST = ("activations", "ffn_params", "norm_invariance", "mla", "t5_buckets", "alibi", "models", "residual_paths")
 
 
 def lines_of(axes):
@@ -21,7 +21,7 @@ def test_it_is_drawn_with_names_at_its_axes(real, tmp_path, name):
     figure = PLOTS[name](Evidence(probes={name: real(name)}))
     save(figure, tmp_path / "x.png")
     assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
-    assert figure.axes[-1].get_xlabel()
+    assert figure.axes[-1].get_xlabel() or figure.axes[-1].get_xticklabels()
     assert figure.get_size_inches()[0] < 7  # a phone shows its letters
 
 
@@ -53,6 +53,16 @@ def test_a_gap_of_nothing_stands_at_the_left_and_rounding_looks_unlike_a_differe
     assert [max(line.get_xdata()) for line in points] == [FLOOR, 2e-7, 2.5]
     none, rounding, real = (line.get_color() for line in points)
     assert none == rounding != real
+
+
+def test_a_part_is_in_colour_where_llama_has_it(real):
+    table = real("models")
+    (axes,) = PLOTS["models"](Evidence(probes={"models": table})).axes
+    bold = sum(text.get_fontweight() == "bold" for text in axes.texts)
+    llama = table[table.model == "Llama 3"].iloc[0]
+    parts = ["ffn", "attention", "norm", "placement", "position", "bias"]
+    first = {part: table[part].str.split(r",| \(", regex=True).str[0] for part in parts}
+    assert bold == sum((first[part] == llama[part].split(",")[0]).sum() for part in parts)
 
 
 def test_gradients_have_a_line_a_depth_in_each_placement(kit, cases):

@@ -74,6 +74,13 @@ def test_some_rows_alone(kit, cases):
     assert labels == ["MHA", "GQA-2 from scratch", "MQA from scratch"]
 
 
+def test_the_cache_of_each_row_is_a_bar(kit, cases):
+    evidence = cases["kv_per_token"](kit, True)
+    (axes,) = PLOTS["recipe_cache"](evidence).axes
+    kept = evidence.sweep("recipe").values("kv_per_token")
+    assert [bar.get_width() for bar in axes.patches] == [seeds[0] for seeds in kept.values()]
+
+
 def test_the_seeds_stand_beside_the_lectures(kit, cases):
     evidence = cases["standard_model"](kit, True)
     (axes,) = PLOTS["seeds"](evidence).axes

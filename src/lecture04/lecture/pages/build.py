@@ -114,7 +114,7 @@ class Builder:
             number=about["number"],
             title=about["title"],
             asks=about["asks"],
-            pictures=[self._picture(entry) for entry in about.get("pictures", ())],
+            pictures=[self.picture(entry) for entry in about.get("pictures", ())],
             sentences=said,
             claims=[self.told(claim) for claim in inside],
             sources=[self._source(item, entry["reads"]) for item, entry in items],
@@ -141,14 +141,16 @@ class Builder:
             reason="" if found.reason == found.ours else found.reason,
         )
 
-    def _picture(self, about: Mapping[str, str]) -> Picture:
+    def picture(self, about: Mapping[str, str]) -> Picture:
+        """A plot, drawn; an error in one does not stop the others."""
         name, shows = about["plot"], about["shows"]
-        try:
-            figure = PLOTS[name](self.evidence)
-        except NotYetError as e:
-            return Picture(name, shows, why_not=str(e).rstrip("."))
         picture = Picture(name, shows, alt=str(PLOTS[name].__doc__).partition("\n")[0])
-        save(figure, self.folder / picture.file)
+        try:
+            save(PLOTS[name](self.evidence), self.folder / picture.file)
+        except NotYetError as e:
+            return replace(picture, why_not=str(e).rstrip("."))
+        except Exception as e:
+            return replace(picture, why_not=f"the plot cannot read its evidence: {type(e).__name__}: {e}")
         return picture
 
     def _own_sentences(self, about: Mapping[str, Any]) -> Iterator[str]:

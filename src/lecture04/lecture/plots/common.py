@@ -3,7 +3,7 @@
 A verdict's colour and marker, and the colours of lines, are those of every table and page (report/figures/style.py).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,10 @@ import matplotlib as mpl
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from lecture04.lecture.evidence import Evidence
-from lecture04.report.figures.style import LOOKS, kind, line
+from lecture04.report.figures.style import COLOURS, LOOKS, kind, line
 
 Plot = Callable[[Evidence], Figure]
 WIDTH = 6.4  # inches; on a screen of 400 pixels a letter of 10 points is 9 pixels high
@@ -84,6 +85,18 @@ def row_panels(*names: Sequence[str], more: float = 0.9) -> tuple[Figure, list[A
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.tick_params(axis="y", length=0)
     return figure, found
+
+
+def bars(sizes: Mapping[str, float], said: str) -> Figure:
+    """A bar a row from 0, with its figure beside it."""
+    figure, (axes,) = row_panels(list(sizes))
+    for y, size in enumerate(sizes.values()):
+        axes.barh(y, size, height=0.6, color=COLOURS[0].light)
+        beside(axes, y, f"{size:,.0f}", SEED)
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.set_xlabel(said)
+    return figure
 
 
 def plain(axes: Axes) -> None:

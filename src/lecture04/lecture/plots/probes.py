@@ -1,6 +1,8 @@
 """Pictures of probes' tables."""
 
 import math
+import re
+import textwrap
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -13,6 +15,7 @@ from lecture04.lecture.judges.figures import lines
 from lecture04.lecture.plots.common import (
     QUIET,
     SEED,
+    bars,
     beside,
     legend_below,
     note,
@@ -119,19 +122,52 @@ def position_shift(evidence: Evidence) -> Figure:
 
 
 @plot
+def residual_paths(evidence: Evidence) -> Figure:
+    """The way back through three layers: how far it is from I, and from I plus branches."""
+    table = evidence.probe("residual_paths")
+    wanted = {"zero": ("identity_gap", "empty sublayers, from I"), "initial": ("branches_gap", "from I plus branches")}
+    cases = {
+        f"{placement}-norm, {said}": [
+            float(x) for x in lines(table, placement=placement, sublayers=sublayers, quantity=quantity).value
+        ]
+        for sublayers, (quantity, said) in wanted.items()
+        for placement in ("pre", "post")
+    }
+    return log_rows(cases, "largest difference of the Jacobian")
+
+
+@plot
 def ffn_params(evidence: Evidence) -> Figure:
     """Parameters of three feed-forward layers, by the claims that name them."""
     table = evidence.probe("ffn_params")
     wanted = ("ffn_plain_256", "ffn_swiglu_256", "ffn_swiglu_171")
     built = [lines(table, claim=id, quantity="layer_params", by="model").iloc[0] for id in wanted]
     names = [f"{'plain' if row.ffn == 'relu' else 'SwiGLU'}, width {int(row.d_ff)}" for row in built]
-    figure, (axes,) = row_panels(names)
-    for y, row in enumerate(built):
-        axes.barh(y, row.value, height=0.6, color=OURS)
-        beside(axes, y, f"{row.value:,.0f}", SEED)
-    axes.xaxis.set_major_locator(MaxNLocator(5))
-    axes.xaxis.set_major_formatter("{x:,.0f}")
-    axes.set_xlabel(f"parameters of one layer, d_model {int(built[0].d_model)}")
+    sizes = dict(zip(names, (float(row.value) for row in built), strict=True))
+    return bars(sizes, f"parameters of one layer, d_model {int(built[0].d_model)}")
+
+
+@plot
+def models(evidence: Evidence) -> Figure:
+    """The parts of well-known models; in colour, those that Llama 3 has too."""
+    table = evidence.probe("models").sort_values("year", kind="stable")
+    parts = ["ffn", "attention", "norm", "placement", "position", "bias"]
+    short = {part: [re.split(r",| \(", str(cell))[0] for cell in table[part]] for part in parts}
+    names = [f"{model} ({year})" for model, year in zip(table.model, table.year, strict=True)]
+    llama = list(table.model).index("Llama 3")
+    figure, (axes,) = row_panels(names, more=0.5)
+    axes.spines[:].set_visible(False)
+    axes.grid(visible=False)
+    axes.set_xlim(-0.1, len(parts) - 0.6)
+    axes.set_xticks(range(len(parts)), parts, ha="left", fontsize=9)
+    axes.tick_params(axis="x", length=0, top=False, labeltop=True, labelbottom=False)
+    for x, part in enumerate(parts):
+        for y, said in enumerate(short[part]):
+            same = said == short[part][llama]
+            said = "\n".join(textwrap.wrap(said, 11))
+            axes.text(
+                x, y, said, va="center", fontsize=9, color=OURS if same else QUIET, weight="bold" if same else None
+            )
     return figure
 
 

@@ -7,9 +7,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lecture04.lecture.claims import claim
-from lecture04.lecture.evidence import Evidence, numbers
+from lecture04.lecture.evidence import Evidence, mean, numbers
 from lecture04.lecture.judges.figures import lines
-from lecture04.lecture.plots.common import BAND, QUIET, SEED, beside, marked, note, plot, row_panels, values_by
+from lecture04.lecture.plots.common import BAND, QUIET, SEED, bars, beside, marked, note, plot, row_panels, values_by
 from lecture04.report.comparison import Judged, judge_metric
 from lecture04.report.figures.data import best_possible, with_direction
 from lecture04.report.figures.style import LOOKS, kind
@@ -92,6 +92,16 @@ def recipe(evidence: Evidence) -> Figure:
 def recipe_pronouns(evidence: Evidence) -> Figure:
     """The same path by the share of far pronouns that are right."""
     return rows_of(evidence.sweep("recipe"), "pronouns/accuracy")
+
+
+@plot
+def recipe_cache(evidence: Evidence) -> Figure:
+    """What the cache keeps for a token along the same path."""
+    results = evidence.sweep("recipe")
+    return bars(
+        {row: mean(results, "kv_per_token", row) for row in results.rows},
+        "numbers in the cache for a token (lower is better)",
+    )
 
 
 @plot
