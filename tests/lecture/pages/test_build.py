@@ -61,7 +61,7 @@ def test_every_page_has_its_claims_and_says_what_made_it(lecture, builder, findi
         assert told.ours == findings[told.id].ours
         assert told.said == findings[told.id].said
     sources = [source for page in lecture.pages for part in page.subsections for source in part.sources]
-    assert all(source.command.startswith("python ") for source in sources)
+    assert all(source.command.startswith(("python ", "make ")) for source in sources)
     assert all(source.tables or source.missing or source.notes for source in sources)
     there = {source.name for source in sources if source.has_csv}
     assert {path.stem for path in (builder.folder / "tables").iterdir()} == there

@@ -81,6 +81,14 @@ def test_the_cache_of_each_row_is_a_bar(kit, cases):
     assert [bar.get_width() for bar in axes.patches] == [seeds[0] for seeds in kept.values()]
 
 
+def test_a_share_of_collapses_counts_the_diverged_runs(kit):
+    statuses = {("post", seed): "diverged" for seed in range(7)}
+    values = {"val/ppl": {row: [4.0 + 0.01 * seed for seed in range(10)] for row in ("pre", "post")}}
+    evidence = Evidence(sweeps={"collapse": kit.made_up("collapse", values, statuses=statuses)})
+    (axes,) = PLOTS["collapse"](evidence).axes
+    assert [float(line.get_xdata()[0]) for line in of(axes, "share")] == [0.0, 0.7]
+
+
 def test_the_seeds_stand_beside_the_lectures(kit, cases):
     evidence = cases["standard_model"](kit, True)
     (axes,) = PLOTS["seeds"](evidence).axes

@@ -42,8 +42,8 @@ def where(claim: Claim) -> str:
 
 
 def command_of(item: Item) -> str:
-    """An item's command, to be typed into a shell."""
-    return " ".join(["python", *item.arguments])
+    """An item's command, to be typed into a shell; of one that is run by itself the target of the Makefile."""
+    return f"make {item.target}" if item.target else " ".join(["python", *item.arguments])
 
 
 def title_of(item: Item) -> str:

@@ -6,10 +6,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lecture04.lecture.evidence import Evidence, NotYetError, curve, mean, numbers, seeds_of
+from lecture04.lecture.evidence import Evidence, NotYetError, curve, is_diverged, mean, numbers, seeds_of
 from lecture04.lecture.judges.norm import last_perplexity, unigram_perplexity
 from lecture04.lecture.plots.common import QUIET, legend_below, marked, note, panels, plot, stroke
-from lecture04.records.record import Status
 from lecture04.report.figures.style import COLOURS
 from lecture04.report.results import Results
 
@@ -93,7 +92,7 @@ def warmup(evidence: Evidence) -> Figure:
             ends = last_perplexity(evidence, row)
             highest = max([highest, *(end for end in ends if math.isfinite(end))])
             beside = x + 0.3 * i - 0.15 + 0.05 * (np.arange(len(ends)) - (len(ends) - 1) / 2)
-            diverged = [results.status(row, seed) is Status.diverged for seed in seeds_of(results, row)]
+            diverged = [is_diverged(results, row, seed) for seed in seeds_of(results, row)]
             for at, end, is_dead in zip(beside, ends, diverged, strict=True):
                 look = marked("diverged") if is_dead else {"marker": marker, "color": COLOURS[i].light, "markersize": 6}
                 axes.plot(at, end, **look, alpha=0.85, gid="seeds")
@@ -151,7 +150,7 @@ def stability(evidence: Evidence) -> Figure:
             if not points:
                 continue
             axes.plot(*zip(*points, strict=True), marker=".", alpha=0.85, gid="seeds", **stroke(i))
-            if results.status(row, seed) is Status.diverged:
+            if is_diverged(results, row, seed):
                 axes.plot(*points[-1], **marked("diverged"))
         axes.plot([], [], marker=".", label=row, **stroke(i))
     axes.plot([], [], **marked("diverged"), label="diverged")

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
@@ -199,28 +200,39 @@ def kv_cache(evidence: Evidence) -> Figure:
 
 @plot
 def grad_norms(evidence: Evidence) -> Figure:
-    """Gradient norms by layer, a line a depth; a panel a placement."""
+    """Gradient norms of a model with ReLU by layer, a line a depth; a panel a placement."""
+    return by_layer(evidence.probe("grad_norms"))
+
+
+@plot
+def grad_norms_gelu(evidence: Evidence) -> Figure:
+    """Gradient norms of a model with GELU by layer, a line a depth; a panel a placement."""
+    return by_layer(evidence.probe("grad_norms_gelu"))
+
+
+def by_layer(found: pd.DataFrame) -> Figure:
+    """The gradient norm of each layer, its mean and 95 % interval over the seeds, of one table of the probe."""
     from scipy.stats import t as student  # half a second
 
-    table = lines(evidence.probe("grad_norms"), quantity="layer")
+    table = lines(found, quantity="layer")
     placements = list(dict.fromkeys(table.placement))
-    figure, found = panels(len(placements), 2.5)
-    for axes, placement in zip(found, placements, strict=True):
+    figure, both = panels(len(placements), 2.5)
+    for axes, placement in zip(both, placements, strict=True):
         for i, (n_layers, of_depth) in enumerate(table[table.placement == placement].groupby("n_layers")):
-            by_layer = of_depth.groupby("layer").value.agg(["mean", "std", "count"]).reset_index()
-            factor = [student.ppf(0.975, n - 1) / math.sqrt(n) if n > 1 else math.nan for n in by_layer["count"]]
-            x, mean, half = by_layer.layer, by_layer["mean"], by_layer["std"] * np.array(factor)
+            of_layer = of_depth.groupby("layer").value.agg(["mean", "std", "count"]).reset_index()
+            factor = [student.ppf(0.975, n - 1) / math.sqrt(n) if n > 1 else math.nan for n in of_layer["count"]]
+            x, mean, half = of_layer.layer, of_layer["mean"], of_layer["std"] * np.array(factor)
             look = stroke(i)
             axes.plot(x, mean, marker=".", label=f"{n_layers} layers", **look)
             axes.fill_between(x, mean - half, mean + half, color=look["color"], alpha=0.15, linewidth=0)
         axes.set_title(f"{placement}-norm", loc="left")
         axes.set_ylabel("gradient norm")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    low, high = (f(axes.get_ylim()[i] for axes in found) for i, f in ((0, min), (1, max)))
-    for axes in found:
+    low, high = (f(axes.get_ylim()[i] for axes in both) for i, f in ((0, min), (1, max)))
+    for axes in both:
         axes.set_ylim(low, high)
-    found[-1].set_xlabel("layer, counted from the input")
-    legend_below(figure, found[0], 4)
+    both[-1].set_xlabel("layer, counted from the input")
+    legend_below(figure, both[0], 3)
     return figure
 
 

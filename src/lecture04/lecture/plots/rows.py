@@ -9,11 +9,13 @@ from matplotlib.figure import Figure
 from lecture04.lecture.claims import claim
 from lecture04.lecture.evidence import Evidence, mean, numbers
 from lecture04.lecture.judges.figures import lines
+from lecture04.lecture.judges.shares import share
 from lecture04.lecture.plots.common import BAND, QUIET, SEED, bars, beside, marked, note, plot, row_panels, values_by
 from lecture04.report.comparison import Judged, judge_metric
 from lecture04.report.figures.data import best_possible, with_direction
 from lecture04.report.figures.style import LOOKS, kind
 from lecture04.report.results import Results
+from lecture04.stats.distributions import binomial_interval
 
 LIFT = 0.13  # of a row: the mean stands above the middle, the seeds below
 
@@ -155,6 +157,21 @@ def dead_units(evidence: Evidence) -> Figure:
         beside(axes, y, f"at most {max(values):.0f}", QUIET)
     axes.set_xlabel("units that are active nowhere" + (f", of {d_ff:.0f} a layer or fewer" if d_ff else ""))
     axes.set_xlim(left=-0.5, right=max(5.0, *(max(v) for v in found.values())) * 1.05)
+    return figure
+
+
+@plot
+def collapse(evidence: Evidence) -> Figure:
+    """The share of each recipe's runs that collapse, over ten seeds."""
+    results = evidence.sweep("collapse")
+    figure, (axes,) = row_panels(results.rows)
+    for y, row in enumerate(results.rows):
+        found = share(results, row)
+        low, high = binomial_interval(found.m, found.n)
+        axes.plot([low, high], [y, y], color=QUIET, linewidth=1.5)
+        axes.plot(found.m / found.n, y, **marked("diverged" if found.m else "no verdict"), gid="share")
+        beside(axes, y, f"{found.m} of {found.n}", SEED)
+    axes.set(xlim=(-0.03, 1.03), xlabel="share of runs that diverged, with its exact 95 % interval")
     return figure
 
 
