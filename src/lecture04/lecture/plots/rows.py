@@ -169,7 +169,7 @@ def collapse(evidence: Evidence) -> Figure:
         found = share(results, row)
         low, high = binomial_interval(found.m, found.n)
         axes.plot([low, high], [y, y], color=QUIET, linewidth=1.5)
-        axes.plot(found.m / found.n, y, **marked("diverged" if found.m else "no verdict"), gid="share")
+        axes.plot(found.m / found.n, y, **marked("diverged" if found.m else "within noise"), gid="share")
         beside(axes, y, f"{found.m} of {found.n}", SEED)
     axes.set(xlim=(-0.03, 1.03), xlabel="share of runs that diverged, with its exact 95 % interval")
     return figure
