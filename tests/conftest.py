@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from copy import deepcopy
@@ -30,6 +31,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.pop("COLUMNS", None)
 os.unsetenv("COLUMNS")
 
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 PAD, BOS, EOS = 0, 1, 2
 PEOPLE, PRONOUNS, CYCLE, OBJECTS = (3, 4, 5), (6, 7, 8), (9, 10, 11), (12, 13, 14)
 MOST_STEPS = 8
@@ -152,6 +154,23 @@ def warm():
     commands = _program("forking").Commands(*WARM)
     yield commands
     commands.close()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A headless Chromium of this machine."""
+    program = next(filter(None, map(shutil.which, BROWSERS)), None)
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        program = None
+    if program is None:
+        absent = pytest.fail if os.environ.get("BROWSER_TESTS") == "required" else pytest.skip
+        absent("no Chromium is installed, or no playwright")
+    with sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield opened
+        opened.close()
 
 
 @pytest.fixture

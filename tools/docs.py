@@ -14,7 +14,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -116,14 +115,11 @@ def conformance() -> None:
 
 
 def lecture() -> None:
-    """docs/lecture: the lecture's claims, half an hour from nothing."""
+    """docs/lecture: the lecture's claims, half an hour from nothing. The pages as Markdown, which GitHub shows."""
     command("lecture04 lecture")
-    for path in (ROOT / "outputs" / "lecture").iterdir():
-        copy: Callable[[Path, Path], object] = shutil.copy
-        if path.is_dir():
-            shutil.rmtree(DOCS / "lecture" / path.name, ignore_errors=True)
-            copy = shutil.copytree
-        copy(path, DOCS / "lecture" / path.name)
+    made, kept = ROOT / "outputs" / "lecture", DOCS / "lecture"
+    shutil.rmtree(kept, ignore_errors=True)
+    shutil.copytree(made, kept, ignore=shutil.ignore_patterns("*.html", "logs"))
 
 
 PARTS = {part.__name__: part for part in (runs, blocks, screens, aa, rates, conformance, lecture)}

@@ -122,15 +122,22 @@ def rows(columns: str, *lines: tuple) -> pd.DataFrame:
     return pd.DataFrame(list(lines), columns=columns.split())
 
 
+@pytest.fixture(scope="session")
+def kit_in() -> Callable[[Path], SimpleNamespace]:
+    """`kit_in(folder)`: the helpers of this file, by name; `kit.folder` is for runs' files."""
+    helpers = (made_up, write_curve, verdict, finding, rows)
+    return lambda folder: SimpleNamespace(folder=folder, around=Seeds(), **{h.__name__: h for h in helpers})
+
+
 @pytest.fixture
-def new_kit(tmp_path) -> Callable[[], SimpleNamespace]:
-    """Makes the helpers of this file, by name; `kit.folder` is for runs' files, and empty in each new one."""
-    helpers, number = (made_up, write_curve, verdict, finding, rows), count()
+def new_kit(tmp_path, kit_in) -> Callable[[], SimpleNamespace]:
+    """Makes kits, the folder of each empty."""
+    number = count()
 
     def new() -> SimpleNamespace:
         folder = tmp_path / str(next(number))
         folder.mkdir()
-        return SimpleNamespace(folder=folder, around=Seeds(), **{helper.__name__: helper for helper in helpers})
+        return kit_in(folder)
 
     return new
 
@@ -162,5 +169,5 @@ def _real(name: str) -> pd.DataFrame:
 
 @pytest.fixture(scope="session")
 def real() -> Callable[[str], pd.DataFrame]:
-    """`real("rope")`: the table of a probe, with the settings that the lecture's notebook asks it with."""
+    """`real("rope")`: the table of a probe, with the settings that the lecture's pages ask it with."""
     return lambda name: _real(name).copy()

@@ -19,7 +19,7 @@ COMMANDS = {
     "sample": ("lecture04.cli.sample:entry", "documents of the Garden World with their true probabilities"),
     "lecture": (
         "lecture04.lecture.command:entry",
-        "run what the lecture computes, judge its claims, write the notebook",
+        "run what the lecture computes, judge its claims, write its pages",
     ),
 }
 """Name -> the function that reads sys.argv[1:], and one line for --help."""

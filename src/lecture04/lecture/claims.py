@@ -74,7 +74,7 @@ def _claim(part: str, entry: Mapping[str, Any]) -> Claim:
 
 @cache
 def claims() -> tuple[Claim, ...]:
-    """Every claim, in the notebook's order."""
+    """Every claim, in the pages' order."""
     content = yaml.safe_load((HERE / "claims.yaml").read_text(encoding="utf-8"))
     return tuple(_claim(part, entry) for part, entries in content.items() for entry in entries)
 

@@ -1,4 +1,4 @@
-"""`lecture04 lecture`: arguments, the run, the ledger, the notebook, and the summary that is printed."""
+"""`lecture04 lecture`: arguments, the run, the ledger, the pages, and the summary that is printed."""
 
 import sys
 from collections import Counter
@@ -14,15 +14,16 @@ from lecture04.lecture import fresh, ledger
 from lecture04.lecture.claims import Claim, claims
 from lecture04.lecture.finding import Finding, Verdict
 from lecture04.lecture.items import ITEMS, Item, chosen
-from lecture04.lecture.notebook import Notebook, prose
+from lecture04.lecture.pages import Builder, prose, write
 from lecture04.lecture.running import perform
+from lecture04.report.html import write_index
 
 OUTPUTS = Path("outputs/lecture")
 PROGRAM = "lecture04 lecture"
 USAGE = """\
-Runs everything that the lecture computes, judges each of its claims, and writes outputs/lecture/: README.md, a notebook
-section by section; claims.csv, a line per claim; plots/, tables/ and logs/. Results that are up to date are not made
-again. With sections, only what their claims need is run; the notebook always has all sections.
+Runs everything that the lecture computes, judges each of its claims, and writes outputs/lecture/: a page a section, as
+HTML (index.html) and as Markdown (README.md); claims.csv, a line per claim; plots/, tables/ and logs/. Results that are
+up to date are not made again. With sections, only what their claims need is run; the pages always have all sections.
 """
 
 
@@ -48,22 +49,25 @@ def make(
         found = ledger.evidence(known, failed)
     findings = ledger.judge(claims(), found)
     write_whole(outputs / "claims.csv", ledger.as_csv(claims(), findings))
-    Notebook(outputs, claims(), findings, found, asked, command, failed).write()
+    index = write(Builder(outputs, claims(), findings, found, asked, command, failed, known))
+    if (sweeps := outputs.parent / "sweeps").exists():
+        write_index(sweeps)  # which has a link to the pages
     print(said(wanted, findings))
     for why in failed.values():
         print(f"FAILED: {why}")
-    print(f"\nthe notebook: {outputs}/README.md\na line per claim: {outputs}/claims.csv\nlogs: {outputs}/logs/")
+    print(f"\nthe pages: {index} (as Markdown: {outputs}/README.md)")
+    print(f"a line per claim: {outputs}/claims.csv\nlogs: {outputs}/logs/")
     return len(failed)
 
 
 def said(wanted: Sequence[Claim], findings: dict[str, Finding]) -> str:
-    """The number of claims with each verdict, and every claim that is not reproduced or not yet judged."""
+    """The number of claims with each verdict, and every claim for which there is more to say."""
     count = Counter(findings[claim.id].verdict for claim in wanted)
     lines = [", ".join(f"{count[v]} {v}" for v in Verdict) + f", of {len(wanted)} claims"]
-    for verdict in (Verdict.not_reproduced, Verdict.not_yet):
+    for verdict in (Verdict.reading, Verdict.not_reproduced, Verdict.not_yet):
         for claim in wanted:
             if findings[claim.id].verdict is verdict:
-                lines.append(f"  {verdict}: {claim.id}: {findings[claim.id].reason}")
+                lines.append(f"  {findings[claim.id].said}: {claim.id}: {findings[claim.id].reason}")
     return "\n".join(lines)
 
 

@@ -11,21 +11,21 @@ def markdown(tables: Sequence[Table]) -> str:
     blocks = []
     for table in tables:
         lines = [
-            _line([_escaped(heading) for heading in table.headings]),
+            _line([escaped(heading) for heading in table.headings]),
             _line([":---" if column.is_words else "---:" for column in table.columns]),
         ]
         for row in table.rows:
             lines.append(_line([_marked(cell, column.kind) for cell, column in zip(row, table.columns, strict=True)]))
         legend = [
-            f"- **{_escaped(n.term)}**: {_escaped(n.text)}" if n.term else f"- {_escaped(n.text)}" for n in table.legend
+            f"- **{escaped(n.term)}**: {escaped(n.text)}" if n.term else f"- {escaped(n.text)}" for n in table.legend
         ]
-        blocks.append("\n".join([f"## {_escaped(table.title)}", "", *lines, *([""] if legend else []), *legend]))
+        blocks.append("\n".join([f"## {escaped(table.title)}", "", *lines, *([""] if legend else []), *legend]))
     return "\n\n".join(blocks) + "\n"
 
 
 def _marked(cell: Cell, kind: str) -> str:
     """A cell, a verdict that calls a difference in bold."""
-    text = _escaped(str(cell))
+    text = escaped(str(cell))
     return f"**{text}**" if kind == "verdict" and cell.verdict and text in ("better", "worse", "equivalent") else text
 
 
@@ -33,7 +33,7 @@ def _line(cells: list[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     """Text whose signs Markdown takes for nothing else."""
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return re.sub(r"([\\|*~_`\[\]])", r"\\\1", text)

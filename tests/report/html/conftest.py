@@ -2,8 +2,6 @@
 
 import json
 import math
-import os
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +12,6 @@ from lecture04.report.html import write
 
 EVIL = """<script>document.title="run"</script><img src=x onerror="document.title='run'">"""
 AWKWARD = """a & b < "c" 'd' | $x_1$ {{ 7*7 }} ̈ß漢 </script>"""
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 DRAWN = "body[data-drawn=yes]"
 STEPS = (10, 20, 30, 40, 50)
 FLOOR = 1.1
@@ -157,23 +154,6 @@ def hundred(make_sweep):
     rng = np.random.default_rng(8)
     rows = {f"row number {i}": draw(rng, 3.8 + 0.01 * (i % 7)) for i in range(100)}
     return make_sweep(rows, name="hundred")
-
-
-@pytest.fixture(scope="session")
-def browser():
-    """A headless Chromium of this machine."""
-    program = next(filter(None, map(shutil.which, BROWSERS)), None)
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        program = None
-    if program is None:
-        absent = pytest.fail if os.environ.get("BROWSER_TESTS") == "required" else pytest.skip
-        absent("no Chromium is installed, or no playwright")
-    with sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 @pytest.fixture

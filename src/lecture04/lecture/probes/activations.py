@@ -48,9 +48,7 @@ BRACKETS = {
 
 # The curves to look at: swish 1 is silu.
 DRAWN = {name: f for name, f in CURVES.items() if name != SWISH(1)}
-# Where two lie on each other, the later one's dashes leave the earlier to be seen. Colours are Okabe and Ito's.
-DASHES = ((), (), (1, 2), (6, 2), (8, 2, 2, 2), (3, 1))
-COLOURS = ("#0072B2", "#D55E00", "#000000", "#CC79A7", "#009E73", "#E69F00")
+
 LEGEND = {"gelu_tanh": "gelu_tanh, on gelu", "silu": "silu, which is swish 1"}
 
 
@@ -141,18 +139,24 @@ def sentence(table: pd.DataFrame) -> str:
 
 
 def plot(table: pd.DataFrame) -> "Figure":
-    """Values and derivatives side by side, every curve with dashes of its own."""
+    """Values above derivatives, every curve with dashes of its own."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(11, 4.6), layout="constrained")
+    from lecture04.report.figures.style import line
+
+    figure = Figure(figsize=(6.4, 6.2), layout="constrained")
     x = points(-5, 5, 1001)
-    for axes, of in zip(figure.subplots(1, 2), ("value", "derivative"), strict=True):
-        for (name, f), dashes, colour in zip(DRAWN.items(), DASHES, COLOURS, strict=True):
+    for axes, of in zip(figure.subplots(2, 1, sharex=True), ("value", "derivative"), strict=True):
+        for i, (name, f) in enumerate(DRAWN.items()):
             y = f(x) if of == "value" else derivative(f, x)
-            wide = {"linewidth": 5, "alpha": 0.4} if name == "gelu" else {"linewidth": 1.6}
-            axes.plot(x.tolist(), y.tolist(), label=LEGEND.get(name, name), color=colour, dashes=dashes, **wide)
-        axes.set(ylabel={"value": "f(x)", "derivative": "f'(x)"}[of], xlabel="x, the activation's input")
+            colour, dashes = line(i)
+            # The tanh form of GELU lies on GELU, which is therefore wide and pale.
+            wide = {"linewidth": 5, "alpha": 0.35} if name == "gelu" else {"linewidth": 1.6, "dashes": dashes}
+            axes.plot(x.tolist(), y.tolist(), label=LEGEND.get(name, name), color=colour.light, **wide)
+        axes.set_ylabel({"value": "f(x)", "derivative": "f'(x)"}[of])
+        axes.spines[["top", "right"]].set_visible(False)
         axes.grid(alpha=0.3)
+    figure.axes[-1].set_xlabel("x, the activation's input")
     handles = figure.axes[0].get_legend_handles_labels()
-    figure.legend(*handles, loc="outside lower center", ncols=len(DRAWN), frameon=False, handlelength=4)
+    figure.legend(*handles, loc="outside lower center", ncols=3, frameon=False, handlelength=4)
     return figure

@@ -14,6 +14,8 @@ from lecture04.report.html.page import newest, render, source
 from lecture04.report.results import collect
 
 log = logging.getLogger(__name__)
+LECTURE = "lecture/index.html"
+"""From the folder of all results: where `lecture04 lecture` writes its pages, for which there is a link."""
 
 
 @dataclass(frozen=True)
@@ -55,4 +57,5 @@ def entries(sweeps: Path) -> list[Entry]:
 
 def index(sweeps: Path) -> str:
     """The whole file."""
-    return render("index.html.jinja", scripts=[source("sort.js")], entries=entries(sweeps))
+    lecture = f"../{LECTURE}" if (sweeps.parent / LECTURE).exists() else ""
+    return render("index.html.jinja", scripts=[source("sort.js")], entries=entries(sweeps), lecture=lecture)

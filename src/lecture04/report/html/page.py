@@ -152,10 +152,13 @@ def newest(results: Results) -> datetime | None:
     return max((time for time in times if time), default=None)
 
 
-def render(template: str, *, scripts: list[str], **values: Any) -> str:
-    """A template filled in, everything escaped, and only these scripts allowed to run."""
+def render(template: str, *, scripts: list[str], templates: Path = TEMPLATES, style: str = "", **values: Any) -> str:
+    """A template filled in, everything escaped, and only these scripts allowed to run.
+
+    `templates`: a folder of templates beside ours, which may use our macros; `style`: CSS that is added to ours.
+    """
     jinja = Environment(
-        loader=FileSystemLoader(TEMPLATES),
+        loader=FileSystemLoader([templates, TEMPLATES]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -163,11 +166,12 @@ def render(template: str, *, scripts: list[str], **values: Any) -> str:
     )
     jinja.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "ensure_ascii": False, "allow_nan": False}
     # A name that got past the escaping would still not run: the browser is told which scripts are ours.
-    allowed = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
-    policy = f"default-src 'none'; script-src {allowed or 'none'}; style-src 'unsafe-inline'; img-src data:"
+    ours = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
+    allowed = ours or "'none'"
+    policy = f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:"
     return jinja.get_template(template).render(
         scripts=[Markup(script) for script in scripts],  # noqa: S704 (ours, and from a package)
-        style=Markup("\n".join([*palette(), source("style.css")])),  # noqa: S704
+        style=Markup("\n".join([*palette(), source("style.css"), style])),  # noqa: S704
         policy=policy,
         **values,
     )

@@ -1,12 +1,14 @@
-"""The notebook's plots: everything that they should show is in them."""
+"""Plots of curves: everything that they should show is in them."""
 
 import json
 
 import numpy as np
 import pytest
 
-from lecture04.lecture import plots
 from lecture04.lecture.evidence import Evidence, NotYetError
+from lecture04.lecture.plots import curves as plots
+from lecture04.lecture.plots import save
+from lecture04.report.figures.style import LOOKS
 
 ENCODINGS = {"sinusoidal": 3.0, "learned": 4.0, "T5": 0.3, "RoPE": 0.2, "NoPE": 0.9, "ALiBi": 0.0, "RoPE, YaRN": 0.1}
 
@@ -41,13 +43,6 @@ def warmed(kit):
 
 
 @pytest.fixture
-def walked(kit):
-    ppl = {"2017": 3.815, "+ pre-norm": 3.853, "+ RMSNorm": 3.862, "+ SwiGLU": 3.846, "+ RoPE": 3.796, "+ GQA": 3.795}
-    values = {"test/ppl": {row: kit.around(mean, 0.008) for row, mean in ppl.items()}}
-    return Evidence(sweeps={"recipe": kit.made_up("recipe", values, design="path")})
-
-
-@pytest.fixture
 def uptrained(kit):
     direct, later = {"MHA": 3.85}, {"MHA": 3.85, "GQA-2 from scratch": 3.86, "MQA from scratch": 3.83}
     for kind, worse in (("GQA-2", 1.0), ("MQA", 2.0)):
@@ -66,7 +61,7 @@ def uptrained(kit):
 
 def saved(figure, kit, name):
     path = kit.folder / f"{name}.png"
-    plots.save(figure, path)
+    save(figure, path)
     assert path.read_bytes().startswith(b"\x89PNG")
     for axes in figure.axes:
         assert axes.get_xlabel() or axes.get_xticklabels()
@@ -79,10 +74,11 @@ def test_extrapolation_has_a_line_and_a_band_a_row(extrapolated, kit):
     for axes in figure.axes:
         curves = [line for line in axes.lines if len(line.get_xdata()) > 2]
         assert [line.get_label() for line in curves] == list(ENCODINGS)
-        assert len({line._unscaled_dash_pattern for line in curves}) == len(ENCODINGS)  # told apart in grey
+        looks = {(line.get_color(), str(line._unscaled_dash_pattern)) for line in curves}
+        assert len(looks) == len(ENCODINGS)
         assert len(axes.collections) == len(ENCODINGS)
         assert any(list(line.get_xdata()) == [64, 64] for line in axes.lines)
-    assert "nats per token" in figure.axes[0].get_ylabel()
+    assert "nats a token" in figure.axes[0].get_ylabel()
 
 
 def test_smoothing_is_over_stretches_of_16_positions():
@@ -99,18 +95,26 @@ def test_warmup_has_every_seed_of_every_cell(warmed, kit):
     figure = plots.warmup(warmed)
     saved(figure, kit, "warmup")
     (axes,) = figure.axes
-    assert sum(len(line.get_xdata()) for line in axes.lines if line.get_linestyle() == "None") == 24
-    assert [label.get_text() for label in axes.get_legend().get_texts()] == ["pre-norm", "post-norm"]
+    seeds = [line for line in axes.lines if line.get_gid() == "seeds"]
+    assert len(seeds) == 24
+    (legend,) = figure.legends
+    assert [label.get_text() for label in legend.get_texts()] == ["pre-norm", "post-norm", "diverged"]
+    assert not [line for line in seeds if line.get_marker() == LOOKS["diverged"].marker]
 
 
-def test_recipe_has_every_seed_the_means_and_a_band_a_step(walked, kit):
-    figure = plots.recipe(walked)
-    saved(figure, kit, "recipe")
-    (axes,) = figure.axes
-    rows = walked.sweep("recipe").rows
-    assert [label.get_text() for label in axes.get_xticklabels()] == rows
-    assert len(axes.collections) == len(rows) - 1
-    assert len(axes.texts) == len(rows) - 1
+def test_a_cell_that_diverged_has_crosses(kit, cases):
+    (axes,) = plots.warmup(cases["post_needs_warmup"](kit, True)).axes
+    seeds = [line for line in axes.lines if line.get_gid() == "seeds"]
+    crosses = [line for line in seeds if line.get_marker() == LOOKS["diverged"].marker]
+    assert len(crosses) == 3
+    assert min(float(line.get_ydata()[0]) for line in crosses) > 40
+
+
+def test_stability_has_a_line_a_seed_and_a_cross_where_one_diverged(kit, cases):
+    (axes,) = plots.stability(cases["stability"](kit, True)).axes
+    assert sum(line.get_gid() == "seeds" for line in axes.lines) == 6
+    crosses = [line for line in axes.lines if line.get_marker() == LOOKS["diverged"].marker and len(line.get_xdata())]
+    assert len(crosses) == 3
 
 
 def test_uptraining_has_a_line_a_merge(uptrained, kit):

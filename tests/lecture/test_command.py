@@ -6,16 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
-from lecture04.lecture import notebook
 from lecture04.lecture.claims import claims
 from lecture04.lecture.command import sections
-from lecture04.lecture.evidence import Evidence
-from lecture04.lecture.items import Item, Kind
-from lecture04.lecture.notebook import prose
-from lecture04.lecture.probes import text
+from lecture04.lecture.pages import prose
 from lecture04.lecture.running import without_places
 
 SCRIPT = """
@@ -49,7 +44,7 @@ def test_a_line_an_item_and_the_way_to_everything(done):
     _, first, _ = done
     assert first.returncode == 0, first.stderr
     assert re.search(r"\[ 1/2\] probe t5_buckets: done, \d:\d\d\n\[ 2/2\] probe models: done, \d:\d\d\n", first.stderr)
-    for name in ("README.md", "claims.csv", "logs"):
+    for name in ("index.html", "README.md", "claims.csv", "logs"):
         assert f"outputs/lecture/{name}" in first.stdout
     assert "2 reproduced" in first.stdout
 
@@ -71,7 +66,7 @@ def test_what_fails_ends_nothing_else_and_names_its_log(done):
     assert {line["verdict"] for line in ledger(folder) if line["id"] in ("t5_buckets", "models_table")} == {
         "reproduced"
     }
-    assert "no_such_probe" in (folder / "outputs/lecture/README.md").read_text()
+    assert "no\\_such\\_probe" in (folder / "outputs/lecture/README.md").read_text()
 
 
 @pytest.mark.slow
@@ -84,34 +79,15 @@ def test_the_ledger_has_a_line_a_claim(done):
 
 
 @pytest.mark.slow
-def test_every_link_of_the_notebook_leads_somewhere(done):
+def test_the_pages_are_there_and_name_no_place_of_this_machine(done):
     folder = done[0] / "outputs" / "lecture"
-    text = (folder / "README.md").read_text(encoding="utf-8")
-    headings = {re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in re.findall(r"^#+ (.*)$", text, re.M)}
-    links = re.findall(r"\]\(([^)]+)\)", text)
-    assert len(links) > 8
-    for link in links:
-        assert link[1:] in headings if link.startswith("#") else (folder / link).exists(), link
-
-
-@pytest.mark.slow
-def test_the_notebook_names_no_place_of_this_machine(done):
-    folder = done[0]
-    for path in (folder / "outputs" / "lecture").rglob("*"):
-        if path.suffix in (".md", ".csv", ".log", ".json"):
-            assert str(folder) not in path.read_text(encoding="utf-8"), path
-
-
-@pytest.mark.slow
-def test_the_notebook_goes_section_by_section(done):
-    text = (done[0] / "outputs/lecture/README.md").read_text(encoding="utf-8")
-    headings = re.findall(r"^## (.*)$", text, re.M)
-    assert headings == [*(f"{part} {s['title']}" for part, s in prose()["sections"].items()), "Exercises", "Files"]
-    for claim in claims():
-        assert f"| `{claim.id}`<br>" in text
-    assert "python probe.py probe=t5_buckets" in text
-    for number in range(1, 10):
-        assert f"\n| {number} | " in text
+    for number, about in prose()["sections"].items():
+        for ending in ("md", "html"):
+            assert (folder / f"{number}-{about['name']}.{ending}").exists()
+    assert "python probe.py probe=t5_buckets" in (folder / "4-positions.md").read_text(encoding="utf-8")
+    for path in folder.rglob("*"):
+        if path.suffix in (".md", ".html", ".csv", ".log", ".json"):
+            assert str(done[0]) not in path.read_text(encoding="utf-8"), path
 
 
 def test_a_section_that_there_is_not_is_one_sentence_with_the_choices(tmp_path):
@@ -134,30 +110,6 @@ def test_a_log_says_nothing_of_where_it_was_written():
     assert not {str(Path.cwd()), sys.prefix, f"{Path.home()}/"} & set(re.findall(r"\S+", told))
 
 
-def test_long_tables_are_folded():
-    table = "## A\n\n| a |\n| :-- |\n" + "| 1 |\n" * 40 + "\n## B\n\n| b |\n| :-- |\n| 2 |\n"
-    first, second = map(notebook._folded, notebook._parts(table))
-    assert first.startswith("<details><summary>A: 40 rows</summary>\n\n| a |")
-    assert second.startswith("**B**\n\n| b |")
-
-
-def test_nothing_in_a_cell_breaks_its_table():
-    assert notebook._escaped("|f| < 2 * x\n") == "\\|f\\| &lt; 2 \\* x "
-
-
 def test_the_ledger_does_without_torch():
     code = "import sys, lecture04.lecture.command; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_a_probes_sentence_stands_below_its_folded_table(tmp_path):
-    frame = pd.DataFrame({"a": range(40)})
-    item = Item(Kind.probe, "x", ("probe.py", "probe=x"), tmp_path / "x")
-    item.folder.mkdir()
-    (item.folder / "table.md").write_text(f"# X\n\n{text.markdown({'X': frame}, 'A rises.')}\nMade by `probe.py`.\n")
-    frame.to_csv(item.folder / "table.csv")
-    (tmp_path / "tables").mkdir()
-    book = notebook.Notebook(tmp_path, [], {}, Evidence(probes={"x": frame}), [], "", {})
-    shown = book._shown(item)
-    assert shown.startswith("<details><summary>X: 40 rows</summary>")
-    assert shown.endswith("</details>\n\nA rises.")
