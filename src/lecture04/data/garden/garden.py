@@ -54,10 +54,7 @@ P_LEADING = 0.5  # of the subordinate clauses, those before the main clause
 P_AND = 0.45  # after a predicate: "and" with another one of the same subject
 MAX_PREDICATES = 4
 P_POSSESSIVE = 0.16  # before an object or a place
-P_THIS = (
-    0.03,
-    0.97,
-)  # before an object or a place, where no possessive stands: of one half of the words, and the other
+P_THIS = (0.03, 0.97)  # there, where no possessive stands: after one half of the words, and after the other
 P_PLACE = (0.1, 0.9)  # after a verb without object, or after its last object: of a word, the lowest and the highest
 P_ADJECTIVE = (0.02, 0.85)  # of most nouns, and of one in five
 
