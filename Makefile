@@ -9,7 +9,7 @@ seeds   = $(if $(SEEDS),'seed=$(SEEDS)')
 ABLATIONS = $(patsubst sweeps/%.yaml,%-ablation,$(wildcard sweeps/*.yaml))
 
 .DEFAULT_GOAL := help
-.PHONY: help install $(ABLATIONS) lecture report figures plan tables parts test test-slow benchmark aa docs wheel try-wheel lint types check clean
+.PHONY: help install $(ABLATIONS) worlds lecture report figures plan tables parts test test-slow benchmark aa docs wheel try-wheel lint types check clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z_-]+:.*## / {printf "  %-27s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,8 +39,11 @@ stability-ablation:         ## the recipes of 2017 and Llama under stress, 6 lay
 collapse-ablation:          ## how often those recipes collapse, 4 rows x 10 seeds; make lecture reads it (SEEDS=...)
 relu_high_lr-ablation:      ## do high learning rates kill ReLU's units? (SEEDS=...)
 aa-ablation:                ## one configuration and twelve seeds, for the A/A test (then make aa)
+worlds-ablation:            ## the recipe's ends and its two loudest steps in three worlds (also make worlds) (SEEDS=...)
 $(ABLATIONS): %-ablation: $(READY)
 	@$(BIN)/lecture04 train -m sweeps=$* $(seeds)
+
+worlds: worlds-ablation
 
 lecture: $(READY)  ## everything that the lecture computes, run, judged and written to outputs/lecture/ (SECTION=4 for one)
 	@$(BIN)/lecture04 lecture $(SECTION)

@@ -3,6 +3,8 @@
 One function a claim, `claim(kit, agrees)`: what the evidence looks like where the lecture is right, and where not.
 """
 
+import pandas as pd
+
 from lecture04.lecture.evidence import Evidence
 
 CASES = {}
@@ -41,13 +43,17 @@ def unseen_pairs(kit, agrees):
         for seed in range(3)
         for line in (
             ("unseen_pairs", "unseen", seed, "excess_share", share + 0.01 * seed),
-            ("unseen_pairs", "unseen", seed, "tokens", 31),
-            ("", "seen_101", seed, "excess_share", 0.9 - share),
+            ("unseen_pairs", "unseen", seed, "tokens", 31.5),
+            ("", "seen_1", seed, "excess_share", 0.02),
+            ("", "seen_3", seed, "excess_share", 0.01),
+            ("", "seen_101", seed, "excess_share", 0.87 - share),
             ("", "all", seed, "tokens", 50_000),
         )
     ]
-    table = kit.rows("claim pairing seed quantity value", *lines).assign(part="excess", split="test")
-    return Evidence(probes={"world": table})
+    table = kit.rows("claim pairing seed quantity value", *lines).assign(split="test")
+    # The realised excess says the opposite: the expected one decides.
+    other = table.assign(part="excess", value=table.value.where(table.quantity != "excess_share", 1 - table.value))
+    return Evidence(probes={"world": pd.concat([table.assign(part="expected"), other])})
 
 
 def norms(kit, layer, rms):
@@ -323,6 +329,11 @@ def recipe_ends(kit, agrees):
 @case
 def possessives(kit, agrees):
     return path(kit) if agrees else path(kit, pronouns=(0.99,) * 7)
+
+
+@case
+def possessives_level(kit, agrees):
+    return path(kit) if agrees else path(kit, pronouns=(0.9,) * 7)
 
 
 @case

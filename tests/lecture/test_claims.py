@@ -6,6 +6,8 @@ import string
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
+
 from lecture04.config.registry import names
 from lecture04.lecture import judges  # noqa: F401  registers them
 from lecture04.lecture.claims import claims
@@ -78,6 +80,7 @@ IDS = [
     "recipe_path",
     "recipe_ends",
     "possessives",
+    "possessives_level",
     "stability",
     "kv_per_token",
     "floor",
@@ -91,6 +94,22 @@ IDS = [
 
 def test_every_claim_is_there_once():
     assert sorted(claim.id for claim in claims()) == sorted(IDS)
+
+
+def test_what_shaped_the_world_reads_set_where_it_holds_and_is_not_forced():
+    """floor holds or not by the same judge; where it does, that shows nothing of the project."""
+    floor = next(claim for claim in claims() if claim.id == "floor")
+    found = {}
+    for value in (floor.bounds["low"] + 0.01, floor.bounds["high"] + 0.01):
+        columns = ["claim", "part", "split", "quantity", "value"]
+        table = pd.DataFrame([("floor", "corpus", "test", "true_ppl", value)], columns=columns)
+        evidence = Evidence(probes={"world": table.assign(pairing="", seed=0)})
+        found[value] = judge([floor], evidence)["floor"].verdict, judge([replace(floor, is_set=False)], evidence)
+    (set_, plain), (failed, _) = found.values()
+    assert (set_, plain["floor"].verdict, failed) == ("set", "reproduced", "not reproduced")
+    shaped = {claim.id for claim in claims() if claim.is_set}
+    assert {"floor", "doc_length", "unseen_pairs", "possessives_level"} <= shaped
+    assert "possessives" not in shaped, "which part makes the difference was not set"
 
 
 def test_every_claim_has_a_judge_and_every_judge_a_claim():
@@ -125,7 +144,9 @@ def test_items_are_named_once_and_run_after_what_they_read():
 
 def test_every_item_serves_a_claim_and_is_shown():
     sources = {source for claim in claims() for source in claim.sources}
-    assert sources == {item.source for item in ITEMS}
+    assert sources == {item.source for item in ITEMS} - {"sweep:worlds"}, (
+        "which is shown beside the lecture's one world"
+    )
     parts = [part for section in prose()["sections"].values() for part in section["subsections"]]
     shown = {entry["item"] for part in parts for entry in part.get("items", ())}
     assert shown == {item.source for item in ITEMS}

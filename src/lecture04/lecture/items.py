@@ -79,6 +79,7 @@ ITEMS: tuple[Item, ...] = (
         ("nope_by_document", "warmup", "uptrain_direct", "uptrain", "uptrain_rates", "extrapolation", "stability"),
     ),
     sweep("collapse", target="collapse-ablation"),
+    sweep("worlds", target="worlds"),
 )
 
 

@@ -4,7 +4,7 @@ from lecture04.lecture.claims import Claim
 from lecture04.lecture.evidence import Evidence, NotYetError, curve, mean, n_diverged, numbers, seeds_of, validation
 from lecture04.lecture.finding import Finding, by_readings, judges, weigh
 from lecture04.lecture.judges.compare import Difference, family
-from lecture04.lecture.judges.figures import spread
+from lecture04.lecture.judges.figures import spread, within
 from lecture04.lecture.judges.shares import EVERY, MOST, collapses, share
 
 PARTS = ["ffn", "attention", "norm", "placement", "position", "bias"]
@@ -74,6 +74,15 @@ def possessives(claim: Claim, evidence: Evidence) -> Finding:
         (end.holds(above=True), reason("the whole path", end)),
         (rope.holds(above=True), reason("RoPE's step", rope)),
     )
+
+
+@judges("possessives_level")
+def possessives_level(claim: Claim, evidence: Evidence) -> Finding:
+    results = evidence.sweep("recipe")
+    first = results.rows[0]
+    shares = list(numbers(results, "pronouns/accuracy", first)[first].values())
+    level = sum(shares) / len(shares)
+    return weigh(f"{level:.4f} ({spread(shares, '.4f')})", (within(level, claim.bounds), f"the mean is {level:.4f}"))
 
 
 def epoch_losses(evidence: Evidence, row: str, seed: int, n_steps: int) -> list[float]:

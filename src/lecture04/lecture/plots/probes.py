@@ -316,8 +316,8 @@ PAIRINGS = {
 
 @plot
 def excess(evidence: Evidence) -> Figure:
-    """Where the standard model loses to the true distribution: shares of the tokens and of the excess."""
-    table = lines(evidence.probe("world"), part="excess")
+    """Where the standard model loses to the true distribution: shares of the words and of the excess."""
+    table = lines(evidence.probe("world"), part="expected")
     there = [str(name) for name in dict.fromkeys(lines(table, quantity="excess_share").pairing) if name != "all"]
     everything = lines(table, pairing="all", quantity="tokens").value.iloc[0]
     figure, (axes,) = row_panels([PAIRINGS.get(name, name) for name in there], more=1.3)
@@ -326,7 +326,13 @@ def excess(evidence: Evidence) -> Figure:
         of_tokens = table[(table.pairing == name) & (table.quantity == "tokens")].value
         share = sum(by_seed) / len(by_seed)
         if len(of_tokens):
-            axes.barh(y - 0.2, of_tokens.iloc[0] / everything, height=0.36, color="0.75", label="of all tokens")
+            axes.barh(
+                y - 0.2,
+                of_tokens.iloc[0] / everything,
+                height=0.36,
+                color="0.75",
+                label="of the probability",
+            )
         axes.barh(y + 0.2, share, height=0.36, color=OURS, label="of the excess")
         axes.plot(by_seed, [y + 0.2] * len(by_seed), ".", color=SEED, markersize=5, gid="seeds")
         beside(axes, y, f"{share:.1%}\nof the excess", OURS)

@@ -91,6 +91,12 @@ def recipe(evidence: Evidence) -> Figure:
 
 
 @plot
+def worlds(evidence: Evidence) -> Figure:
+    """The recipe's ends and its loudest steps in three worlds, each world a star of its own."""
+    return rows_of(evidence.sweep("worlds"), "test/ppl")
+
+
+@plot
 def recipe_pronouns(evidence: Evidence) -> Figure:
     """The same path by the share of far pronouns that are right."""
     return rows_of(evidence.sweep("recipe"), "pronouns/accuracy")
