@@ -96,7 +96,8 @@ def test_a_part_compared(follow, tmp_path):
     assert "attention=scaled: every check passed." in checks
     assert "6 runs, 6 to train, nothing started" in plan
     assert "scaled" in table
-    assert "106,112" in table, "its parameters: 128 more than the standard model's"
+    (page,) = tmp_path.glob("outputs/sweeps/*/table.md")
+    assert "106,112" in page.read_text(), "its parameters: 128 more than the standard model's"
     assert "seed 4" in more
     recorded = [path.read_text() for path in tmp_path.glob("outputs/runs/*-scaled-*/config.yaml")]
     assert len(recorded) == 5

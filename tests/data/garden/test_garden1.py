@@ -28,7 +28,7 @@ KIND = {noun: kind for kind, nouns in NOUNS.items() for noun in nouns}
 @pytest.fixture(scope="module")
 def documents():
     world, rng = language(0), np.random.default_rng(7)
-    return [world.sample(rng) for _ in range(2000)]
+    return [world.sample(rng) for _ in range(1000)]
 
 
 def words(document):

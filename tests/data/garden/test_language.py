@@ -25,7 +25,7 @@ def world(request):
 @pytest.fixture(scope="module")
 def documents(world):
     rng = np.random.default_rng(7)
-    return [world.sample(rng) for _ in range(2000)]
+    return [world.sample(rng) for _ in range(1000)]
 
 
 def test_the_vocabulary_has_92_different_words_and_begins_with_the_special_tokens(world):
@@ -74,7 +74,7 @@ def test_sampled_words_follow_the_next_token_distributions(world, documents):
     for document in documents:
         for end in range(min(6, len(document.tokens))):
             following.setdefault(tuple(document.tokens[:end]), []).append(document.tokens[end])
-    tested = [(prefix, drawn) for prefix, drawn in following.items() if len(drawn) >= 100]
+    tested = [(prefix, drawn) for prefix, drawn in following.items() if len(drawn) >= 60]
     assert len(tested) >= 5
     for prefix, drawn in tested:
         expected = world.next_token_probs(prefix) * len(drawn)
