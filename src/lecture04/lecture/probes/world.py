@@ -198,8 +198,9 @@ def sentence(table: pd.DataFrame) -> str:
     shares = mean[SHARE].drop(index=ALL)
     most, of_tokens = str(shares.idxmax()), mean[TOKENS] / mean[TOKENS][ALL]
     where = "without a pairing" if most == NONE else f"whose pairing was {PAIRINGS[most]}"
+    rest = f"; on those whose pairing was never seen it is {number(100 * shares[UNSEEN])} %"
     return (
         f"{said}. Of the {number(mean[MEAN][ALL])} nats a token that trained models lose to it most are lost on words "
-        f"{where} ({number(100 * shares[most])} %); on those whose pairing was never seen it is "
-        f"{number(100 * shares[UNSEEN])} %, with {number(100 * of_tokens[UNSEEN])} % of the probability."
+        f"{where} ({number(100 * shares[most])} %){'' if most == UNSEEN else rest}. Words whose pairing was never seen "
+        f"have {number(100 * of_tokens[UNSEEN])} % of the probability."
     )
