@@ -53,6 +53,14 @@ def draw_rows(axes: Axes, results: Results, judged: Judged, rows: Sequence[str])
         beside(axes, y, f"{change}{v.verdict}", LOOKS[kind(v.verdict)].colour.light)
     axes.set_xlabel(with_direction(judged.about))
     axes.margins(x=0.06)
+    _stay_with(axes, [x for row in rows for x in raw[row].values() if math.isfinite(x)])
+
+
+def _stay_with(axes: Axes, seeds: Sequence[float]) -> None:
+    """The seeds and as much again on both sides: the band of a row much noisier than the rest would hide them."""
+    if seeds and (wide := max(seeds) - min(seeds)) > 0:
+        left, right = axes.get_xlim()
+        axes.set_xlim(max(left, min(seeds) - wide), min(right, max(seeds) + wide))
 
 
 def _judged_mean(judged: Judged, row: str) -> float:
