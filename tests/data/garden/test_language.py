@@ -75,7 +75,7 @@ def test_sampled_words_follow_the_next_token_distributions(world, documents):
         for end in range(min(6, len(document.tokens))):
             following.setdefault(tuple(document.tokens[:end]), []).append(document.tokens[end])
     tested = [(prefix, drawn) for prefix, drawn in following.items() if len(drawn) >= 60]
-    assert len(tested) >= 5
+    assert len(tested) >= 3
     for prefix, drawn in tested:
         expected = world.next_token_probs(prefix) * len(drawn)
         counts = np.bincount(drawn, minlength=len(world.words))

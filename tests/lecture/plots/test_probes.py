@@ -97,4 +97,4 @@ def test_where_the_excess_lies_is_a_share_of_it(kit, cases):
     (axes,) = PLOTS["excess"](cases["unseen_pairs"](kit, True)).axes
     bars = [bar.get_width() for bar in axes.patches]
     assert any(math.isclose(width, 0.71) for width in bars)
-    assert any(math.isclose(width, 31 / 50_000) for width in bars)
+    assert any(math.isclose(width, 31.5 / 50_000) for width in bars)

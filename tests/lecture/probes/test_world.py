@@ -27,7 +27,7 @@ def test_floor(value, whole_corpus):
 
 def test_doc_length(value, whole_corpus):
     for split in ("train", "val", "test"):
-        assert 24 < value("world", whole_corpus, claim="doc_length", split=split) < 26
+        assert 24 < value("world", whole_corpus, claim="doc_length", split=split) < 27
 
 
 def test_the_corpus_is_counted(value, resolved, whole_corpus):
