@@ -163,7 +163,7 @@ def shown(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
         (EXPECTED, "Expected excess on test by pairing", "probability, tokens"),
         (EXCESS, "Excess of the words that stand there", "tokens"),
     ):
-        lines = table[table.part == part]
+        lines = table.loc[table.part == part]
         if len(lines):
             frames[f"{title}: mean [lowest, highest] of seeds {seeds}"] = _by_pairing(lines, amount)
     return frames
