@@ -93,8 +93,8 @@ class _Rules:
             n_high = round(share * len(to))
             return dealt(to, np.repeat(low_high, (len(to) - n_high, n_high)))
 
-        nouns, last = [noun for kind in NOUNS.values() for noun in kind], (*OBJECTS, *NOUNS["being"])
-        last = (*last, *NOUNS["plant"], *NOUNS["thing"])
+        nouns = [noun for kind in NOUNS.values() for noun in kind]
+        last = (*OBJECTS, *NOUNS["being"], *NOUNS["plant"], *NOUNS["thing"])
         self.subjects = dealt(NOUNS["being"], SUBJECT_SHARE ** np.arange(len(NOUNS["being"])))
         self.verbs = partners(NOUNS["being"], OBJECTS, VERB_SHARE, withheld)
         self.objects = {

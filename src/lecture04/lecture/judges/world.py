@@ -2,8 +2,6 @@
 
 import math
 
-import pandas as pd
-
 from lecture04.lecture.claims import Claim
 from lecture04.lecture.evidence import Evidence, numbers
 from lecture04.lecture.finding import Finding, judges, weigh
@@ -61,7 +59,9 @@ def unseen_pairs(claim: Claim, evidence: Evidence) -> Finding:
     table = evidence.probe("world")
 
     def shares(part: str, *pairings: str) -> list[float]:
-        return [sum(parts) for parts in zip(*(_shares(table, part, p) for p in pairings), strict=True)]
+        """The shares of these buckets together, seed by seed."""
+        by_pairing = (values(table, part=part, pairing=p, quantity="excess_share") for p in pairings)
+        return [sum(of_seed) for of_seed in zip(*by_pairing, strict=True)]
 
     def mean(xs: list[float]) -> float:
         return sum(xs) / len(xs)
@@ -79,11 +79,6 @@ def unseen_pairs(claim: Claim, evidence: Evidence) -> Finding:
             f"{share:.1%} of the excess falls on them",
         ),
     )
-
-
-def _shares(table: pd.DataFrame, part: str, pairing: str) -> list[float]:
-    """A bucket's share of the excess, seed by seed."""
-    return values(table, part=part, pairing=pairing, quantity="excess_share")
 
 
 @judges("textbook_equal")
