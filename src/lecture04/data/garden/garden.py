@@ -24,13 +24,11 @@ from functools import cache
 import numpy as np
 
 from lecture04.data.garden import words
-from lecture04.data.garden.grammar import Grammar, Rule, Symbol, Terminal
+from lecture04.data.garden.grammar import Rule, Symbol, Terminal
 from lecture04.data.garden.language import Language, Note
+from lecture04.data.garden.sentences import Sentences
 from lecture04.data.garden.words import (
     ADJECTIVES,
-    CONJUNCTIONS,
-    EOS,
-    MAX_LENGTH,
     NOUNS,
     PREPOSITIONS,
     PRONOUN_OF,
@@ -47,10 +45,6 @@ VERB_SHARE = 0.53
 NOUN_SHARE = 0.42  # of objects, places and adjectives
 PREPOSITION_SHARE = 0.2
 WITHHELD = 3  # the partners that training never shows, of a subject its fourth verb, of a verb its fourth object
-P_STOP = 0.53  # after a sentence
-MAX_SENTENCES = 4
-P_SUBORDINATE = 0.15  # in a sentence
-P_LEADING = 0.5  # of the subordinate clauses, those before the main clause
 P_AND = 0.45  # after a predicate: "and" with another one of the same subject
 MAX_PREDICATES = 4
 P_POSSESSIVE = 0.16  # before an object or a place
@@ -61,8 +55,12 @@ P_ADJECTIVE = (0.02, 0.85)  # of most nouns, and of one in five
 THE, THIS, AND = Terminal("the"), Terminal("this"), Terminal("and")
 
 
-class _Rules:
-    """The grammar of one world: the alternatives of a symbol (name, *arguments) are what the method `name` returns."""
+class _Rules(Sentences):
+    """The grammar of one world."""
+
+    clause_symbol = ("clause",)
+    p_stop = 0.53
+    p_subordinate = 0.15
 
     def __init__(self, world_seed: int, *, withhold: bool) -> None:
         rng = np.random.default_rng(world_seed)
@@ -110,31 +108,15 @@ class _Rules:
         for kind in NOUNS.values():
             self.p_adjective |= some(kind, P_ADJECTIVE, 0.2)
 
-    def __call__(self, symbol: Symbol) -> list[Rule]:
-        name, *arguments = symbol
-        return getattr(self, name)(*arguments)
-
-    def sentences(self, most: int) -> list[Rule]:
-        one = (("sentence",), Terminal("."))
-        return [(P_STOP, one), (1 - P_STOP, (*one, ("sentences", most - 1)))] if most > 1 else [(1, one)]
-
-    def sentence(self) -> list[Rule]:
-        clause, conjunction = ("clause",), ("conjunction",)
-        return [
-            (1 - P_SUBORDINATE, (clause,)),
-            (P_SUBORDINATE * P_LEADING, (conjunction, clause, clause)),
-            (P_SUBORDINATE * (1 - P_LEADING), (clause, conjunction, clause)),
-        ]
-
-    def conjunction(self) -> list[Rule]:
-        return [(1, (Terminal(word),)) for word in CONJUNCTIONS]
-
     def clause(self) -> list[Rule]:
+        return [(1, (THE, ("subject",)))]
+
+    def subject(self) -> list[Rule]:
         rules: list[Rule] = []
         for noun, weight in self.subjects.items():
             after = ("predicate", noun)
             pronoun = PRONOUN_OF[noun]  # stands for the subject: of the nouns that it can mean, the last one is meant
-            rules += [(weight * p, (THE, *phrase, after)) for p, phrase in self._phrases(noun, Note(subject=pronoun))]
+            rules += [(weight * p, (*phrase, after)) for p, phrase in self._phrases(noun, Note(subject=pronoun))]
         return rules
 
     def predicate(self, subject: str) -> list[Rule]:
@@ -210,4 +192,4 @@ def _normalised(weights: dict[str, float]) -> Iterable[tuple[str, float]]:
 def language(world_seed: int, *, withhold: bool = False) -> Language:
     """The language of one world; that of training, `withhold`, lacks the withheld pairings."""
     rules = _Rules(world_seed, withhold=withhold)
-    return Language(WORDS, Grammar(rules, ("sentences", MAX_SENTENCES), end=EOS, limit=MAX_LENGTH))
+    return Language(WORDS, rules.grammar())

@@ -16,14 +16,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lecture04.data.garden.grammar import Grammar, Rule, Symbol, Terminal
+from lecture04.data.garden.grammar import Rule, Terminal
 from lecture04.data.garden.language import Language, Note
+from lecture04.data.garden.sentences import Sentences
 from lecture04.data.garden.words import (
     ADJECTIVES,
     ANIMALS,
-    CONJUNCTIONS,
-    EOS,
-    MAX_LENGTH,
     NOUNS,
     OBJECTS,
     PREPOSITIONS,
@@ -37,10 +35,6 @@ WORDS = vocabulary("who", "that")
 CONCENTRATION = 0.2  # of the collocations' Dirichlet weights: the smaller, the sparser
 SUBJECT_CONCENTRATION = 5.0  # of the subjects' frequencies
 FLOOR = 1e-4  # added to every weight, so that no pairing is impossible
-P_STOP = 0.41  # after a sentence
-MAX_SENTENCES = 4
-P_SUBORDINATE = 0.22  # in a sentence
-P_LEADING = 0.5  # of the subordinate clauses, those before the main clause
 P_RELATIVE = 0.12  # after a subject
 P_GAP = 0.15  # of these, those that say what another does to the subject: "the boy that the dog follows"
 P_OBJECT_RELATIVE = 0.08  # after the last object, where no place follows: "waters the rose that the boy plants"
@@ -61,11 +55,15 @@ class Subject(NamedTuple):
 @cache
 def language(world_seed: int) -> Language:
     """The language of one world; every split is drawn from it."""
-    return Language(WORDS, Grammar(_Rules(world_seed), ("sentences", MAX_SENTENCES), end=EOS, limit=MAX_LENGTH))
+    return Language(WORDS, _Rules(world_seed).grammar())
 
 
-class _Rules:
-    """The grammar of one world: the alternatives of a symbol (name, *arguments) are what the method `name` returns."""
+class _Rules(Sentences):
+    """The grammar of one world."""
+
+    clause_symbol = ("clause", 0, None)
+    p_stop = 0.41
+    p_subordinate = 0.22
 
     def __init__(self, world_seed: int) -> None:
         rng = np.random.default_rng(world_seed)
@@ -88,25 +86,6 @@ class _Rules:
         self.p_place = leaning(OBJECTS, P_PLACE)
         self.p_possessive = leaning(OBJECTS, P_POSSESSIVE)
         self.p_adjective = leaning(nouns, P_ADJECTIVE)
-
-    def __call__(self, symbol: Symbol) -> list[Rule]:
-        name, *arguments = symbol
-        return getattr(self, name)(*arguments)
-
-    def sentences(self, most: int) -> list[Rule]:
-        one = (("sentence",), Terminal("."))
-        return [(P_STOP, one), (1 - P_STOP, (*one, ("sentences", most - 1)))] if most > 1 else [(1, one)]
-
-    def sentence(self) -> list[Rule]:
-        clause, conjunction = ("clause", 0, None), ("conjunction",)
-        return [
-            (1 - P_SUBORDINATE, (clause,)),
-            (P_SUBORDINATE * P_LEADING, (conjunction, clause, clause)),
-            (P_SUBORDINATE * (1 - P_LEADING), (clause, conjunction, clause)),
-        ]
-
-    def conjunction(self) -> list[Rule]:
-        return [(1, (Terminal(word),)) for word in CONJUNCTIONS]
 
     def clause(self, depth: int, gap: str | None) -> list[Rule]:
         """With a gap, a relative clause that lacks its first object, of the kind `gap`: "that the dog follows"."""

@@ -74,40 +74,26 @@ def _mean(judged: Judged, row: str) -> float:
     return mean if math.isnan(mean) else judged.scale.raw(mean)
 
 
-@plot
-def ffn(evidence: Evidence) -> Figure:
-    """Test perplexity of the feed-forward layers."""
-    return rows_of(evidence.sweep("ffn"), "test/ppl")
+def _rows_plot(name: str, sweep: str, metric: str, what: str, *, only: Sequence[str] | None = None) -> None:
+    """Register the plot of a table's rows, or of some of them, by one metric; `what` says it where no picture is."""
+
+    def draw(evidence: Evidence) -> Figure:
+        return rows_of(evidence.sweep(sweep), metric, only=only)
+
+    draw.__name__, draw.__doc__ = name, what
+    plot(draw)
 
 
-@plot
-def ffn_training(evidence: Evidence) -> Figure:
-    """Their training loss."""
-    return rows_of(evidence.sweep("ffn"), "train/nll")
+SCRATCH = ("MHA", "GQA-2 from scratch", "MQA from scratch")
 
-
-@plot
-def norm(evidence: Evidence) -> Figure:
-    """LayerNorm and RMSNorm."""
-    return rows_of(evidence.sweep("norm"), "test/ppl")
-
-
-@plot
-def recipe(evidence: Evidence) -> Figure:
-    """The path, each row against the row before."""
-    return rows_of(evidence.sweep("recipe"), "test/ppl")
-
-
-@plot
-def worlds(evidence: Evidence) -> Figure:
-    """The recipe's ends and its loudest steps in three worlds, each world a star of its own."""
-    return rows_of(evidence.sweep("worlds"), "test/ppl")
-
-
-@plot
-def recipe_pronouns(evidence: Evidence) -> Figure:
-    """The same path by the share of far pronouns that are right."""
-    return rows_of(evidence.sweep("recipe"), "pronouns/accuracy")
+_rows_plot("ffn", "ffn", "test/ppl", "Test perplexity of the feed-forward layers.")
+_rows_plot("ffn_training", "ffn", "train/nll", "Training loss of the feed-forward layers.")
+_rows_plot("norm", "norm", "test/ppl", "LayerNorm and RMSNorm.")
+_rows_plot("recipe", "recipe", "test/ppl", "The path from 2017 to Llama, each row against the row before.")
+_rows_plot("recipe_pronouns", "recipe", "pronouns/accuracy", "The same path by the far pronouns that are right.")
+_rows_plot("worlds", "worlds", "test/ppl", "The recipe in three worlds, each a star of its own.")
+_rows_plot("scratch", "uptrain", "test/ppl", "GQA and MQA trained from scratch, beside MHA.", only=SCRATCH)
+_rows_plot("nope_by_document", "nope_by_document", "test/ppl", "Position encodings on whole documents, against none.")
 
 
 @plot
@@ -118,18 +104,6 @@ def recipe_cache(evidence: Evidence) -> Figure:
         {row: mean(results, "kv_per_token", row) for row in results.rows},
         "numbers in the cache for a token (lower is better)",
     )
-
-
-@plot
-def scratch(evidence: Evidence) -> Figure:
-    """GQA and MQA trained from scratch, beside MHA."""
-    return rows_of(evidence.sweep("uptrain"), "test/ppl", only=("MHA", "GQA-2 from scratch", "MQA from scratch"))
-
-
-@plot
-def nope_by_document(evidence: Evidence) -> Figure:
-    """Position encodings on whole documents, against none."""
-    return rows_of(evidence.sweep("nope_by_document"), "test/ppl")
 
 
 @plot
