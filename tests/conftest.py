@@ -215,9 +215,16 @@ def tiny_corpus():
     """64, 24 and 32 documents of 5 to 12 predicted tokens over 15 words; ids 6 to 8 are the possessives."""
     from lecture04.data.documents import Documents
     from lecture04.data.garden.source import PronounAccuracy
+    from lecture04.data.tokenizer import of_words
     from lecture04.data.types import Corpus, Split
 
     splits = {name: Split(**_split(n, seed)) for name, n, seed in (("train", 64, 1), ("val", 24, 2), ("test", 32, 3))}
     words = ("<pad>", "<bos>", "<eos>", *"abc", *"ABC", *"xyz", *"uvw")
     layout = Documents(config.Layout(name="documents", length=16))
-    return Corpus(**splits, vocab_size=len(words), words=words, measures=(PronounAccuracy,), layout=layout)
+    return Corpus(
+        **splits,
+        vocab_size=len(words),
+        tokenizer=of_words(words, unknown="<pad>"),
+        measures=(PronounAccuracy,),
+        layout=layout,
+    )

@@ -2,14 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from lecture04.config import sizes
 from lecture04.config.errors import UserError
 from lecture04.config.fields import Options, hints
-from lecture04.config.parts import Match, RopeScaling
-from lecture04.config.registry import load, options_of
+from lecture04.config.parts import Data, Facts, Match, RopeScaling
+from lecture04.config.registry import Family, load, options_of
 from lecture04.config.schema import (
     PARTS,
     Architecture,
@@ -153,14 +154,31 @@ def resolve_for_training(settings: Any, find_source: FindSource = from_nothing) 
     return request
 
 
-def _run(settings: Any, source: Source | None) -> Run:
+Settle = Callable[[Any, Path], Any]
+"""Options of a source, as asked for, and the folder that keeps what is made once -> options that know what is there."""
+SETTLERS: Family[Settle] = Family("settle")
+"""Sources that read files have one: what the options say of them, and the facts that follow, are found before a run is
+resolved, so that every error is said before any training. Raises ValueError or OSError where they cannot be read."""
+
+
+def data_of(settings: Any) -> tuple[Data, Facts]:
+    """The source of these settings, and what is known of it. Raises UserError where it cannot be read."""
+    name = settings.data.name
     try:
         data = part("data", settings.data, None)
-        facts = data.facts()
+        if name in SETTLERS.names():
+            data = SETTLERS.lookup(name)(data, Path(settings.paths.outputs) / "data")
+        return data, data.facts()
+    except UserError:
+        raise
     except OSError as e:
-        raise UserError(f"data={settings.data.name}: {e.filename}: {e.strerror}.") from e
+        raise UserError(f"data={name}: {e.filename}: {e.strerror}.") from e
     except ValueError as e:
-        raise UserError(f"data={settings.data.name}: {e}") from e
+        raise UserError(f"data={name}: {e}") from e
+
+
+def _run(settings: Any, source: Source | None) -> Run:
+    data, facts = data_of(settings)
     layout = part("layout", settings.layout, SimpleNamespace(facts=facts))
     start = {"start": source.start, "digest": source.digest} if source else {}
     d_ff = source.start.ffn.d_ff if source else None

@@ -124,11 +124,13 @@ class Evaluation(Options):
     `window`: pronoun accuracy is taken where the subject lies more than this many tokens back. `n_docs`: the FFN's
     zeros are counted on so many validation documents. `length`: the blocks that concatenated test documents are cut
     into, null for those of training. `scaling`: RoPE's scaling for the test split alone; a `factor` of 1 stands for the
-    one that the length asks for, length / layout.length.
+    one that the length asks for, length / layout.length. `train_tokens`: the training split's own NLL is taken on about
+    so many of its tokens, the first ones; null for all.
     """
 
     window: int = bounded(4, at_least=0)
     n_docs: int = bounded(200, at_least=1)
+    train_tokens: int | None = bounded(None, at_least=1)
     length: int | None = bounded(None, at_least=1)
     scaling: Scaling
 
@@ -169,16 +171,17 @@ class Table:
 
     In a grid every row stands in each of the `slices`, which are lists of overrides too.
 
-    `primary` carries the verdicts. `delta`, declared before the runs, is the difference of it that is too small to
-    matter, on the scale on which it is judged (nats for a perplexity and an NLL, log odds for an accuracy). `looks` is
-    how often the seeds are judged, where they are added in steps: each look then has 5 % / looks.
+    `primary` carries the verdicts; where there is none, the data's own does. `delta`, declared before the runs, is
+    the difference of it that is too small to matter, on the scale on which it is judged (nats for a perplexity and an
+    NLL, log odds for an accuracy). `looks` is how often the seeds are judged, where they are added in steps: each
+    look then has 5 % / looks.
     """
 
     name: str = ""
     title: str = ""
     design: Design = Design.star
     seeds: list[int] = field(default_factory=lambda: list[int]())
-    primary: str = "test/nll"
+    primary: str = ""
     columns: list[str] = field(default_factory=lambda: list[str]())
     common: list[str] = field(default_factory=lambda: list[str]())
     rows: dict[str, list[str]] = field(default_factory=lambda: dict[str, list[str]]())

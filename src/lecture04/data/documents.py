@@ -74,14 +74,14 @@ def make_batch(split: Split, documents: np.ndarray, length: int) -> Batch:
             source[r, here] = starts[i] + 1 + pos[r, here]
             document[r, here] = i
             column += lengths[i]
-    real = source >= 0
+    real, targets = source >= 0, split.targets(source)
     return Batch(
         tokens_BT=torch.from_numpy(np.where(real, split.tokens[source - 1], PAD).astype(np.int64)),
-        targets_BT=torch.from_numpy(np.where(real, split.tokens[source], IGNORE).astype(np.int64)),
+        targets_BT=torch.from_numpy(targets),
         pos_BT=torch.from_numpy(pos),
         document_BT=torch.from_numpy(document),
         source_BT=torch.from_numpy(source),
-        n_predicted=int(lengths.sum()),
+        n_predicted=int((targets != IGNORE).sum()),
     )
 
 

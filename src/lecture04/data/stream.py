@@ -79,12 +79,12 @@ def make_batch(split: Split, source_BT: np.ndarray, before_BT: np.ndarray) -> Ba
     first document.
     """
     eos = split.tokens[split.offsets[1] - 1]
-    real = source_BT >= 0
+    targets = split.targets(source_BT)
     return Batch(
         tokens_BT=torch.from_numpy(np.where(before_BT >= 0, split.tokens[before_BT], eos).astype(np.int64)),
-        targets_BT=torch.from_numpy(np.where(real, split.tokens[source_BT], IGNORE).astype(np.int64)),
+        targets_BT=torch.from_numpy(targets),
         pos_BT=None,
         document_BT=None,
         source_BT=torch.from_numpy(source_BT),
-        n_predicted=int(real.sum()),
+        n_predicted=int((targets != IGNORE).sum()),
     )

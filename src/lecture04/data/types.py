@@ -3,12 +3,15 @@
 Shapes: B rows, T tokens in the longest row, N tokens, V vocabulary.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+from tokenizers import Tokenizer
 from torch import Tensor
 
 from lecture04 import config
@@ -26,7 +29,8 @@ class Split:
         tokens: any integer type [n_tokens], token ids.
         offsets: int64 [n_docs + 1].
         facts: {name: [n_tokens]}, what the source knows of each token. `log_prob`, where it is there, is the true
-            log p(token | prefix) in nats, 0 at a document's first token; without it there is no excess.
+            log p(token | prefix) in nats, 0 at a document's first token; without it there is no excess. `answer`,
+            where it is there, is True at the tokens of an answer: they alone are predicted, in training too.
     """
 
     tokens: np.ndarray
@@ -38,17 +42,24 @@ class Split:
         """How many documents there are."""
         return len(self.offsets) - 1
 
-    @property
+    @cached_property
     def n_predicted(self) -> int:
-        """The tokens that a model predicts: all but the first of each document."""
-        return len(self.tokens) - self.n_docs
+        """The tokens that a model predicts: all but the first of each document, or those of its answers."""
+        return int(self.predicted.sum()) if "answer" in self.facts else len(self.tokens) - self.n_docs
 
     @property
     def predicted(self) -> np.ndarray:
-        """bool [n_tokens], False at the first token of each document."""
-        mask = np.ones(len(self.tokens), dtype=bool)
+        """bool [n_tokens], False at the first token of each document, and where an answer is asked for beside it."""
+        mask = np.array(self.facts["answer"]) if "answer" in self.facts else np.ones(len(self.tokens), dtype=bool)
         mask[self.offsets[:-1]] = False
         return mask
+
+    def targets(self, place: np.ndarray) -> np.ndarray:
+        """The tokens at these places of the flat arrays, int64; IGNORE at -1 and where nothing is predicted."""
+        wanted = place >= 0
+        if "answer" in self.facts:
+            wanted &= self.facts["answer"][place]
+        return np.where(wanted, self.tokens[place], IGNORE).astype(np.int64)
 
     def first(self, n_docs: int) -> "Split":
         """Its first documents alone; all where there are no more."""
@@ -76,14 +87,16 @@ MakeMeasure = Callable[[Split, config.Evaluation], Measure]
 class Splits:
     """What a source prepares: training, validation and test documents, and what is measured of them by itself.
 
-    `words` are the tokens as text, where each is one.
+    `tokenizer` is what its tokens are as text. `n_bytes` are the bytes of each split's text, from which bits per byte
+    follow; {} where nobody would compare them.
     """
 
     train: Split
     val: Split
     test: Split
     vocab_size: int
-    words: tuple[str, ...] = ()
+    tokenizer: Tokenizer | None = None
+    n_bytes: Mapping[str, int] = field(default_factory=dict[str, int])
     measures: tuple[MakeMeasure, ...] = ()
 
 
@@ -134,6 +147,10 @@ class Corpus(Splits):
         """The entropy rate on a split: mean -log p of the true distribution, in nats per predicted token."""
         chosen = self._split(split)
         return float(-chosen.facts["log_prob"].sum() / chosen.n_predicted)
+
+    def bits_per_byte(self, split: str, nll: float) -> float:
+        """A split's mean NLL in nats a token as bits for each byte of its text: comparable across tokenizers."""
+        return nll * self._split(split).n_predicted / (math.log(2) * self.n_bytes[split])
 
     def unigram_nll(self, split: str) -> float:
         """Nats per predicted token of the training set's token frequencies, with one added to every token's count."""

@@ -17,7 +17,7 @@ from safetensors import SafetensorError, safe_open
 
 from lecture04 import config
 from lecture04.config.errors import UserError
-from lecture04.config.resolve import part
+from lecture04.config.resolve import data_of, part
 from lecture04.huggingface import ARCHITECTURES
 from lecture04.huggingface.missing import why
 from lecture04.huggingface.settings import Conversion, Theirs
@@ -112,8 +112,8 @@ def source(folder: Path, settings: Any) -> config.Architecture:
     """
     folder, (_, found) = Path(folder), read_settings(folder)
     try:
-        facts = part("data", settings.data, None).facts()
-    except ValueError:
+        _, facts = data_of(settings)
+    except UserError:
         return found  # `resolve` says it of the run itself
     n_ctx = part("layout", settings.layout, SimpleNamespace(facts=facts)).length
     if errors := fits(found, facts.vocab_size, n_ctx):

@@ -111,6 +111,25 @@ for _split in ("train", "val", "test"):
             about="NLL above that of the true distribution on the same tokens, in nats; 0 is the best possible",
         )
     )
+    declare(
+        Metric(
+            f"{_split}/bpb",
+            f"{_split} bits/byte",
+            ".4f",
+            unit="nats",
+            scale="log",
+            noisy=True,
+            about="NLL as bits for each byte of the text, which tokenizers have in common",
+        )
+    )
+    declare(
+        Metric(
+            f"{_split}/unigram",
+            f"{_split} unigram NLL",
+            ".4f",
+            about="NLL of a model that knows how frequent tokens are",
+        )
+    )
 declare(
     Metric(
         "pronouns/accuracy",

@@ -8,7 +8,7 @@ from pathlib import Path
 from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
-from lecture04.config import Design, Request, Run, Session, Table
+from lecture04.config import Data, Design, Request, Run, Session, Table
 from lecture04.config import sizes as counts
 from lecture04.config.messages import UserError, explain, nearest
 from lecture04.config.overrides import source_line
@@ -139,8 +139,8 @@ class Plan:
 
 def make_plan(name: str, title: str, sweep: Table, rows: Sequence[Row], seeds: Sequence[int], compose: Compose) -> Plan:
     """Compose each row once, check all, and lay out the jobs. Raises UserError with every row's errors."""
-    sweep = replace(sweep, primary=canonical(sweep.primary), columns=list(map(canonical, sweep.columns)))
-    errors = [*bound_errors(sweep, "sweep."), *_metric_errors(sweep)]
+    columns = list(map(canonical, sweep.columns))
+    errors = bound_errors(sweep, "sweep.")
     if not seeds:
         errors.append(f"sweep.seeds: sweeps={sweep.name} has none.")
     if len(set(seeds)) < len(seeds) or min(seeds, default=0) < 0:
@@ -153,7 +153,9 @@ def make_plan(name: str, title: str, sweep: Table, rows: Sequence[Row], seeds: S
             wrong[row.name] = str(e).splitlines()
         except (HydraException, OmegaConfBaseException) as e:
             wrong[row.name] = [explain(e)]
-    errors += _row_errors(wrong, len(rows), is_file=bool(sweep.name))
+    of_source = next((request.run.data.primary for request in resolved.values()), Data.primary)
+    sweep = replace(sweep, primary=canonical(sweep.primary or of_source), columns=columns)
+    errors += [*_metric_errors(sweep), *_row_errors(wrong, len(rows), is_file=bool(sweep.name))]
     first_of: dict[tuple[str, str], str] = {}
     for row, request in resolved.items():
         alike = identity(request.run.with_seed(0)).config, evaluation_key(request.run, request.evaluation)

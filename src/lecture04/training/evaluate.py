@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from lecture04 import config
 from lecture04.config import RopeScaling
 from lecture04.data.stream import Blocks, stream
-from lecture04.data.types import SPLITS, Corpus, Layout, MakeMeasure, Measure, Split
+from lecture04.data.types import IGNORE, SPLITS, Corpus, Layout, MakeMeasure, Measure, Split
 from lecture04.nn.model import LanguageModel
 from lecture04.training.activity import activity
 
@@ -29,13 +29,13 @@ class Evaluation:
 
 @torch.no_grad()
 def token_nll(model: LanguageModel, split: Split, layout: Layout, measures: Sequence[Measure] = ()) -> np.ndarray:
-    """The NLL of each token of a split's flat arrays, nll_N (0.0 at a document's first token).
+    """The NLL of each token of a split's flat arrays, nll_N (0.0 where nothing is predicted).
 
     The measures see each batch's logits at its predicted tokens, which are not kept.
     """
     nll_N = np.zeros(len(split.tokens))
     for batch in layout.evaluation(split):
-        real = batch.source_BT >= 0
+        real = batch.targets_BT != IGNORE
         logits_NV = model(batch.tokens_BT, batch.pos_BT, batch.document_BT)[real]
         place = batch.source_BT[real].numpy()
         nll_N[place] = F.cross_entropy(logits_NV, batch.targets_BT[real], reduction="none").numpy()
@@ -45,13 +45,16 @@ def token_nll(model: LanguageModel, split: Split, layout: Layout, measures: Sequ
 
 
 @torch.no_grad()
-def mean_nll(model: LanguageModel, split: Split, layout: Layout) -> float:
-    """Mean NLL of a split's predicted tokens."""
-    total = 0.0
+def mean_nll(model: LanguageModel, split: Split, layout: Layout, n_tokens: int | None = None) -> float:
+    """Mean NLL of a split's predicted tokens; of its first batches, with so many tokens or a few more, where given."""
+    total, n = 0.0, 0
     for batch in layout.evaluation(split):
         logits_BTV = model(batch.tokens_BT, batch.pos_BT, batch.document_BT)
         total += F.cross_entropy(logits_BTV.flatten(0, 1), batch.targets_BT.flatten(), reduction="sum").item()
-    return total / split.n_predicted
+        n += batch.n_predicted
+        if n_tokens is not None and n >= n_tokens:
+            break
+    return total / n
 
 
 def ppl(nll: float) -> float:
@@ -129,11 +132,19 @@ def evaluate(
     """
     model.eval()
     test = on_test(model, corpus, run, evaluation, extra)
-    nll = {name: mean_nll(model, getattr(corpus, name), corpus.layout) for name in ("train", "val")}
-    nll["test"] = test.metrics["test/nll"]
+    nll = {
+        "train": mean_nll(model, corpus.train, corpus.layout, evaluation.train_tokens),
+        "val": mean_nll(model, corpus.val, corpus.layout),
+        "test": test.metrics["test/nll"],
+    }
     metrics = dict(test.metrics)
     for name in SPLITS:
         metrics |= {f"{name}/nll": nll[name], f"{name}/ppl": ppl(nll[name])}
+        if corpus.n_bytes:
+            metrics |= {
+                f"{name}/bpb": corpus.bits_per_byte(name, nll[name]),
+                f"{name}/unigram": corpus.unigram_nll(name),
+            }
         if corpus.has_truth:
             metrics[f"{name}/excess"] = nll[name] - corpus.true_nll(name)
     layers = activity(model, corpus.layout.evaluation(corpus.val.first(evaluation.n_docs)))

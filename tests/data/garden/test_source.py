@@ -55,7 +55,8 @@ def large(tmp_path_factory):
 
 
 def test_the_arrays_hold_documents_end_to_end(small):
-    assert (small.words, small.vocab_size) == (WORDS, 92)
+    assert small.vocab_size == 92
+    assert small.tokenizer.encode(" ".join(WORDS)).ids == list(range(92))
     for name, n_docs in zip(SPLITS, (60, 20, 30), strict=True):
         split = getattr(small, name)
         assert split.n_docs == n_docs
@@ -114,7 +115,7 @@ def test_the_first_editions_world_is_there_as_it_was(tmp_path):
     """The first document that the first edition's test split had: its draws and their order are the same."""
     splits = garden1(config.Garden1(name="garden1", **SMALL), tmp_path)
     first = splits.test.tokens[: splits.test.offsets[1]]
-    said = " ".join(splits.words[token] for token in first)
+    said = splits.tokenizer.decode(first.tolist(), skip_special_tokens=False)
     assert said == "<bos> the father shows the uncle the bucket behind his gate . <eos>"
 
 

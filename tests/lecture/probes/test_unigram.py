@@ -28,9 +28,10 @@ def test_the_figures_are_counted_words(value, resolved, few):
     request, _ = resolved("probe=unigram", *few)
     corpus = load(request.run, request.session.outputs)
     train, val = (
-        [t for t in getattr(corpus, split).tokens.tolist() if corpus.words[t] != "<bos>"] for split in ("train", "val")
+        [t for t in getattr(corpus, split).tokens.tolist() if corpus.tokenizer.id_to_token(t) != "<bos>"]
+        for split in ("train", "val")
     )
-    count, total = Counter(train), len(train) + len(corpus.words)
+    count, total = Counter(train), len(train) + corpus.vocab_size
     nats = -sum(math.log((count[t] + 1) / total) for t in val) / len(val)
     assert value("unigram", *few, split="val", model="unigram", quantity="nats") == pytest.approx(nats)
     assert value("unigram", *few, split="val", model="unigram", quantity="perplexity") == pytest.approx(math.exp(nats))

@@ -38,7 +38,7 @@ def test_the_corpus_is_counted(value, resolved, whole_corpus):
         for a, b in zip(corpus.test.offsets[:-1], corpus.test.offsets[1:], strict=True)
     ]
     for document in documents:
-        words.update(corpus.words[token] for token in document)
+        words.update(corpus.tokenizer.id_to_token(token) for token in document)
     lengths = sorted(map(len, documents))
 
     def found(quantity):

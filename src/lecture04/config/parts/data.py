@@ -26,11 +26,13 @@ class Facts(NamedTuple):
 class Data(Options):
     """A source of documents.
 
-    One of your own gives `facts`, and errors where its options do not go together.
+    One of your own gives `facts`, and errors where its options do not go together. One that reads files registers a
+    function beside it, `@register("settle", NAME)`: see `config.resolve.SETTLERS`.
 
-    `columns` are the metrics of its own that its tables show.
+    `primary` is the metric that carries the verdicts of its tables, `columns` are those of its own that they show.
     """
 
+    primary: ClassVar[str] = "test/nll"
     columns: ClassVar[tuple[str, ...]] = ()
 
     name: str

@@ -22,7 +22,8 @@ from lecture04.data.cache import Arrays, cached
 from lecture04.data.garden import garden as present
 from lecture04.data.garden import garden1 as first
 from lecture04.data.garden.language import Language
-from lecture04.data.garden.words import BOS
+from lecture04.data.garden.words import BOS, PAD
+from lecture04.data.tokenizer import of_words
 from lecture04.data.types import Split, Splits
 
 SEEDS = {"train": 1, "val": 2, "test": 3}
@@ -65,7 +66,7 @@ def _splits(options: config.Garden, cache: Path, language: Callable[[str], Langu
         for name in sizes
     }
     words = language("test").words
-    return Splits(**splits, vocab_size=len(words), words=words, measures=(PronounAccuracy,))
+    return Splits(**splits, vocab_size=len(words), tokenizer=of_words(words, unknown=PAD), measures=(PronounAccuracy,))
 
 
 def _make(sizes: dict[str, int], world_seed: int, language: Callable[[str], Language]) -> Arrays:
