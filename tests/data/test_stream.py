@@ -9,7 +9,7 @@ import torch
 from lecture04.config import Stream
 from lecture04.data import stream as module
 from lecture04.data.documents import order
-from lecture04.data.stream import stream
+from lecture04.data.stream import Concatenated
 from lecture04.data.types import IGNORE, load
 from lecture04.records.identity import identity
 
@@ -27,7 +27,10 @@ def flat(split, documents):
 def test_the_stream_is_the_documents_without_bos(tiny_corpus):
     split = tiny_corpus.val
     for documents in (np.arange(split.n_docs), np.array([5, 0, 3])):
-        assert np.array_equal(split.tokens[stream(split, documents)], flat(split, documents))
+        expected = flat(split, documents)
+        places = Concatenated(split, documents).places(np.arange(-1, len(expected) + 1))
+        assert np.array_equal(split.tokens[places[1:-1]], expected)
+        assert places[0] == places[-1] == -1
 
 
 def test_a_training_epoch_is_the_stream_of_its_order_in_blocks(tiny_corpus):

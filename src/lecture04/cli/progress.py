@@ -86,8 +86,11 @@ def print_run(request: Request, record: Record, *, was_there: bool) -> None:
         print(f"  {why}")
     for split in ("train", "val", "test"):
         line = f"  {split:5s}  perplexity {m[f'{split}/ppl']:.3f}   {m[f'{split}/nll']:.4f} nats a token"
-        excess = m.get(f"{split}/excess")
-        print(line if excess is None else f"{line}, excess {excess:.4f}")
+        if (excess := m.get(f"{split}/excess")) is not None:
+            line += f", excess {excess:.4f}"
+        if (bits := m.get(f"{split}/bpb")) is not None:
+            line += f", {bits:.4f} bits a byte"
+        print(line)
     for metric in METRICS.values():
         if metric.items and metric.name in m:
             print(f"  {metric.label} {m[metric.name]:.4f} of {m[metric.items]:,.0f}")

@@ -42,6 +42,11 @@ def opened(
     return field(metadata={"bounds": {"at_least": at_least, "above": above, "below": below}, "open": value})
 
 
+def settled() -> Any:
+    """A field that nobody sets: None until what it stands for was found, before the run is resolved."""
+    return field(default=None, metadata={"settled": True})
+
+
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """What can be set of a part: frozen, and nothing in it is open.
@@ -65,7 +70,7 @@ def schema_of(cls: type) -> type:
     made: list[tuple[str, Any, Any]] = []
     own = cls.__dict__.get("__annotations__", {})
     for f in fields(cls):
-        if f.name not in own:
+        if f.name not in own or "settled" in f.metadata:
             continue
         kind = hints(cls)[f.name]
         if "open" in f.metadata:

@@ -60,7 +60,7 @@ def fill(cls: type[O], asked: Any, c: Any, **known: object) -> O:
     given = {f.name: getattr(asked, f.name) for f in fields(asked)} | known
     own = SimpleNamespace(**given)
     for f in fields(cls):
-        value = given[f.name]
+        value = given[f.name] if "settled" not in f.metadata else f.default
         if value is None and "open" in f.metadata and f.metadata["open"]:
             value = f.metadata["open"](own, c)
         elif isinstance(kind := hints(cls)[f.name], type) and issubclass(kind, Options) and not isinstance(value, kind):

@@ -16,7 +16,7 @@ from hydra.errors import HydraException
 from lecture04.config.project import typed_parts
 from lecture04.config.settings import is_session, is_text
 
-PATHS = ("paths.outputs", "init.folder", "hydra.run.dir")
+PATHS = ("paths.outputs", "init.folder", "hydra.run.dir", "data.path", "data.tokenizer")
 """Texts that name a place on the disk: `~` is the home folder, as in a shell."""
 GRAMMAR = set("[]{}()'\",$\\")
 """Signs by which somebody may mean more than a text."""

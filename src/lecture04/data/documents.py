@@ -87,8 +87,13 @@ def make_batch(split: Split, documents: np.ndarray, length: int) -> Batch:
 
 def order(n_docs: int, *, seed: int, epoch: int) -> np.ndarray:
     """The documents' order in one epoch of one seed; nothing else enters it."""
-    digest = hashlib.sha256(f"{seed}/data order/{epoch}".encode()).digest()
-    return np.random.default_rng(int.from_bytes(digest[:8], "little")).permutation(n_docs)
+    return generator(f"data order/{epoch}", seed).permutation(n_docs)
+
+
+def generator(name: str, seed: int) -> np.random.Generator:
+    """Random numbers of a seed that no other name shares."""
+    digest = hashlib.sha256(f"{seed}/{name}".encode()).digest()
+    return np.random.default_rng(int.from_bytes(digest[:8], "little"))
 
 
 def training_batches(split: Split, *, seed: int, batch_size: int, length: int) -> Iterator[Batch]:

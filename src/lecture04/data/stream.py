@@ -1,4 +1,4 @@
-"""Documents concatenated to one stream, cut into blocks: as large models are trained, and for testing at any length.
+"""Documents end to end, cut into blocks or windows: as large models are trained, and for testing at any length.
 
     <eos> the cat rests . <eos> her hen waters ... <eos>
 
@@ -16,7 +16,7 @@ import torch
 
 from lecture04 import config
 from lecture04.config.registry import register
-from lecture04.data.documents import order
+from lecture04.data.documents import generator, order
 from lecture04.data.types import IGNORE, Batch, Split
 
 TOKENS_EVALUATED = 8192  # at a time
@@ -36,40 +36,70 @@ class Blocks:
         """
         epoch = 0
         while True:
-            source = stream(split, order(split.n_docs, seed=seed, epoch=epoch))
-            n_blocks = len(source) // self.length
-            if not n_blocks:
-                raise ValueError(
-                    f"layout.length={self.length}: the {split.n_docs} training documents have {len(source)} tokens."
-                )
-            blocks = source[: n_blocks * self.length].reshape(n_blocks, self.length)
-            before = np.concatenate([[-1], source[:-1]])[: n_blocks * self.length].reshape(n_blocks, self.length)
-            for start in range(0, n_blocks, batch_size):
-                here = slice(start, start + batch_size)
-                yield make_batch(split, blocks[here], before[here])
+            stream = Concatenated(split, order(split.n_docs, seed=seed, epoch=epoch))
+            n_blocks = stream.length_in_blocks(self.length)
+            for first in range(0, n_blocks, batch_size):
+                block_B = np.arange(first, min(first + batch_size, n_blocks))
+                yield stream.batch(block_B * self.length, self.length)
             epoch += 1
 
     def evaluation(self, split: Split) -> Iterator[Batch]:
         """The documents in the split's order; the last block is filled up with padding."""
-        source = stream(split, np.arange(split.n_docs))
-        padded = np.full((-(-len(source) // self.length), self.length), -1)
-        before = padded.copy()
-        padded.ravel()[: len(source)] = source
-        before.ravel()[1 : len(source)] = source[:-1]
-        n_blocks = max(1, TOKENS_EVALUATED // self.length)
-        for start in range(0, len(padded), n_blocks):
-            yield make_batch(split, padded[start : start + n_blocks], before[start : start + n_blocks])
+        stream = Concatenated(split, np.arange(split.n_docs))
+        n_blocks, at_once = -(-stream.length // self.length), max(1, TOKENS_EVALUATED // self.length)
+        for first in range(0, n_blocks, at_once):
+            block_B = np.arange(first, min(first + at_once, n_blocks))
+            yield stream.batch(block_B * self.length, self.length)
 
     def position(self, split: Split) -> np.ndarray:
         """Each token's place in its block."""
         return np.arange(split.n_predicted) % self.length
 
 
-def stream(split: Split, documents: np.ndarray) -> np.ndarray:
-    """The places in the split's flat arrays of these documents' tokens, in order, without their first."""
-    lengths = split.offsets[documents + 1] - split.offsets[documents] - 1
-    ends = np.cumsum(lengths)
-    return np.repeat(split.offsets[documents] + 1 - (ends - lengths), lengths) + np.arange(ends[-1])
+@register("layout", "windows", options=config.Stream)
+class Windows(Blocks):
+    """Documents end to end, in windows that begin anywhere and are drawn anew; a test is cut into blocks."""
+
+    def training(self, split: Split, *, seed: int, batch_size: int) -> Iterator[Batch]:
+        """Windows whose first token is drawn by the seed, each equally likely; none ends before the next begins.
+
+        Raises ValueError where all documents together are shorter than a window.
+        """
+        stream = Concatenated(split, np.arange(split.n_docs))
+        stream.length_in_blocks(self.length)
+        rng = generator("data order", seed)
+        while True:
+            yield stream.batch(rng.integers(0, stream.length - self.length + 1, batch_size), self.length)
+
+
+class Concatenated:
+    """Documents of a split in an order, end to end without their first tokens; read where it is asked for."""
+
+    def __init__(self, split: Split, documents: np.ndarray) -> None:
+        lengths = split.offsets[documents + 1] - split.offsets[documents] - 1
+        self.split, self.ends = split, np.cumsum(lengths)
+        self.length = int(self.ends[-1])
+        # A place in the stream, plus this, is the place in the split's flat arrays; one number a document.
+        self.shift = split.offsets[documents] + 1 - (self.ends - lengths)
+
+    def length_in_blocks(self, length: int) -> int:
+        """How many blocks of a length it has. Raises ValueError where there is none."""
+        if self.length < length:
+            raise ValueError(
+                f"layout.length={length}: the {self.split.n_docs} training documents have {self.length} tokens."
+            )
+        return self.length // length
+
+    def places(self, at: np.ndarray) -> np.ndarray:
+        """Places in the split's flat arrays; -1 before the stream and behind it."""
+        inside = (at >= 0) & (at < self.length)
+        document = np.searchsorted(self.ends, np.where(inside, at, 0), side="right")
+        return np.where(inside, at + self.shift[document], -1)
+
+    def batch(self, first_B: np.ndarray, length: int) -> Batch:
+        """Rows of a length that begin at these places of the stream."""
+        at_BT = first_B[:, None] + np.arange(length)
+        return make_batch(self.split, self.places(at_BT), self.places(np.where(at_BT < self.length, at_BT - 1, -1)))
 
 
 def make_batch(split: Split, source_BT: np.ndarray, before_BT: np.ndarray) -> Batch:

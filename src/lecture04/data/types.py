@@ -19,6 +19,8 @@ from lecture04.config.registry import Family
 
 PAD, IGNORE = 0, -100  # IGNORE is cross_entropy's own default
 SPLITS = ("train", "val", "test")
+AT_ONCE = 1 << 20
+"""Tokens that are counted together."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +56,23 @@ class Split:
         mask[self.offsets[:-1]] = False
         return mask
 
+    def counts(self, vocab_size: int) -> np.ndarray:
+        """How often each token is predicted, int64 [vocab_size]; read in parts, so that no memory grows with tokens."""
+        counted = np.zeros(vocab_size, dtype=np.int64)
+        for start in range(0, len(self.tokens), AT_ONCE):
+            here = slice(start, start + AT_ONCE)
+            tokens = self.tokens[here][self.facts["answer"][here]] if "answer" in self.facts else self.tokens[here]
+            counted += np.bincount(tokens, minlength=vocab_size)
+        if "answer" not in self.facts:
+            counted -= np.bincount(self.tokens[self.offsets[:-1]], minlength=vocab_size)
+        return counted
+
     def targets(self, place: np.ndarray) -> np.ndarray:
         """The tokens at these places of the flat arrays, int64; IGNORE at -1 and where nothing is predicted."""
         wanted = place >= 0
         if "answer" in self.facts:
             wanted &= self.facts["answer"][place]
-        return np.where(wanted, self.tokens[place], IGNORE).astype(np.int64)
+        return np.where(wanted, self.tokens[place].astype(np.int64), IGNORE)
 
     def first(self, n_docs: int) -> "Split":
         """Its first documents alone; all where there are no more."""
@@ -154,9 +167,13 @@ class Corpus(Splits):
 
     def unigram_nll(self, split: str) -> float:
         """Nats per predicted token of the training set's token frequencies, with one added to every token's count."""
-        counts = np.bincount(self.train.tokens[self.train.predicted], minlength=self.vocab_size) + 1
-        chosen = self._split(split)
-        return float(-np.log(counts / counts.sum())[chosen.tokens[chosen.predicted]].mean())
+        counts = self._train_counts + 1
+        own = self._split(split).counts(self.vocab_size)
+        return float(-(np.log(counts / counts.sum()) * own).sum() / own.sum())
+
+    @cached_property
+    def _train_counts(self) -> np.ndarray:
+        return self.train.counts(self.vocab_size)
 
     def _split(self, name: str) -> Split:
         if name not in SPLITS:

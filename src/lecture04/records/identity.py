@@ -82,7 +82,7 @@ def versions() -> dict[str, str]:
 
 def identified(run: Run) -> dict[str, Any]:
     """The config of a run as its identity has it: what it starts from stands there by its own identity."""
-    content = plain(run)
+    content = plain(run) | {"data": plain(run.data.identified())}
     if isinstance(run.init, Uptrain):
         start = run.init.start
         content["init"] = {"name": run.init.name, "merge": run.init.merge.name}

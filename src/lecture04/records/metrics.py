@@ -26,6 +26,7 @@ class Metric:
     noisy            seeds move it, so it is judged and has a band; what is not noisy is a fact of the configuration, or
                      a cost that depends on the machine
     lower_is_better  which direction a verdict calls better
+    per_token        it compares models of the same tokens alone
     about            one sentence for the legend
 
     Raises ValueError for a scale without what it needs, and a format that formats no number.
@@ -39,6 +40,7 @@ class Metric:
     items: str | None = None
     noisy: bool = False
     lower_is_better: bool = True
+    per_token: bool = False
     about: str = ""
 
     def __post_init__(self) -> None:
@@ -65,7 +67,7 @@ class Metrics(Mapping[str, Metric]):
             raise KeyError(name)
         kind, positions = found.groups()
         label = f"{'NLL' if kind == 'nll' else kind} at {positions}"
-        return Metric(name, label, ".4f", unit="nats", noisy=True)
+        return Metric(name, label, ".4f", unit="nats", noisy=True, per_token=True)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._declared)
@@ -99,8 +101,8 @@ def declare(metric: Metric) -> Metric:
 
 
 for _split in ("train", "val", "test"):
-    declare(Metric(f"{_split}/nll", f"{_split} NLL", ".4f", unit="nats", noisy=True))
-    declare(Metric(f"{_split}/ppl", f"{_split} ppl", ".3f", unit="nats", scale="log", noisy=True))
+    declare(Metric(f"{_split}/nll", f"{_split} NLL", ".4f", unit="nats", noisy=True, per_token=True))
+    declare(Metric(f"{_split}/ppl", f"{_split} ppl", ".3f", unit="nats", scale="log", noisy=True, per_token=True))
     declare(
         Metric(
             f"{_split}/excess",
@@ -127,6 +129,7 @@ for _split in ("train", "val", "test"):
             f"{_split}/unigram",
             f"{_split} unigram NLL",
             ".4f",
+            per_token=True,
             about="NLL of a model that knows how frequent tokens are",
         )
     )

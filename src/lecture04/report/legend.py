@@ -244,6 +244,12 @@ def _rows(results: Results, judged: Judged) -> Iterator[Note]:
 
 def _columns(results: Results, judged: Judged) -> Iterator[Note]:
     """What the columns of figures are."""
+    if others := results.other_tokens:
+        yield Note(
+            "bits a byte alone",
+            f"{', '.join(others)}: their tokens are others than those of {results.rows[0]}, so that nats a token and "
+            "perplexities say nothing of the difference and are left out",
+        )
     how = ""
     if isinstance(judged.scale, Log):
         how = (

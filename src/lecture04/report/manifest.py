@@ -24,6 +24,7 @@ class ManifestRow:
     other_code  seeds whose run is of other code (runs.reuse=config)
     overrides   what was typed for it
     slice       a grid's slice; None in other designs
+    tokens      what tells its tokens from another row's; "" where all rows have the same
     """
 
     evaluation: str
@@ -32,6 +33,7 @@ class ManifestRow:
     other_code: tuple[int, ...]
     overrides: tuple[str, ...] = ()
     slice: str | None = None
+    tokens: str = ""
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> ManifestRow:
@@ -43,6 +45,7 @@ class ManifestRow:
             other_code=tuple(content["other_code"]),
             overrides=tuple(content.get("overrides", ())),
             slice=content.get("slice"),
+            tokens=content.get("tokens", ""),
         )
 
 
@@ -125,8 +128,9 @@ class Manifest:
         content = {key: value for key, value in asdict(self).items() if (key, value) not in _EMPTY}
         for about in content["rows"].values():
             about["runs"] = {str(seed): folder for seed, folder in about["runs"].items()}
-            if about["slice"] is None:
-                del about["slice"]
+            for name, nothing in (("slice", None), ("tokens", "")):
+                if about[name] == nothing:
+                    del about[name]
         return content
 
 
@@ -134,7 +138,7 @@ def _were(n: int) -> str:
     return "was" if n == 1 else "were"
 
 
-OPTIONAL = ("earlier", "environment", "overrides", "parts", "slice")
+OPTIONAL = ("earlier", "environment", "overrides", "parts", "slice", "tokens")
 _EMPTY = (("earlier", ()), ("environment", None), ("parts", ()))
 
 

@@ -67,6 +67,12 @@ class Results:
         """The rows whose number of parameters is clearly another than the matched one."""
         return [row for row, about in self.manifest.rows.items() if abs(about.mismatch) > MISMATCH_WARNING]
 
+    @property
+    def other_tokens(self) -> list[str]:
+        """The rows whose tokens are others than the first row's, so that no metric of tokens compares them."""
+        abouts = self.manifest.rows
+        return [row for row, about in abouts.items() if about.tokens != abouts[self.rows[0]].tokens]
+
     @cached_property
     def records(self) -> dict[str, dict[int, Record]]:
         """{row: {seed: its run}}, those that are not there yet among them."""
@@ -89,12 +95,14 @@ class Results:
         return lookup
 
     def values(self, metric: str) -> dict[str, dict[int, float]]:
-        """{row: {seed: value}} of one metric; a diverged run is NaN, a run that is not there is left out."""
-        found = self._lookup.values.get(metric, {})
-        return {row: found.get(row, {}) for row in self.manifest.rows}
+        """{row: {seed: value}} of one metric; a diverged run is NaN; a run that is not there is left out, and a row
+        whose tokens are others than the first row's in a metric of tokens."""
+        return {row: self.of_row(row, metric) for row in self.manifest.rows}
 
     def of_row(self, row: str, metric: str) -> dict[int, float]:
-        """One row of `values`: {seed: value}."""
+        """One row of `values`: {seed: value}; nothing where the metric does not compare the row with the first."""
+        if metric in METRICS and METRICS[metric].per_token and row in self.other_tokens:
+            return {}
         return self._lookup.values.get(metric, {}).get(row, {})
 
     def status(self, row: str, seed: int) -> Status:

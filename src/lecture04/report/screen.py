@@ -95,6 +95,8 @@ def _odd(results: Results, judged: Judged) -> Iterator[str]:
         yield f"{HIGH_VARIANCE} much noisier, judged by its own seeds: {_names(results, noisy)}"
     if off := results.mismatched:
         yield f"{MISMATCHED} another number of parameters: {_names(results, off)}"
+    if others := results.other_tokens:
+        yield f"other tokens than the first row's, so compared in bits a byte alone: {_names(results, others)}"
     if early := [row for row in results.rows if results.seeds_of(row, Status.undertrained)]:
         yield f"{Status.undertrained.in_words}: {_names(results, early)}"
     if failed := [row for row in results.rows if results.seeds_of(row, Status.failed)]:

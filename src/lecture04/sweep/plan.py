@@ -134,6 +134,7 @@ class Plan:
             other_code=tuple(job.seed for job in jobs if is_other_code(job.record, job.request.run)),
             overrides=row.overrides,
             slice=row.slice if self.sweep.design is Design.grid else None,
+            tokens=jobs[0].request.run.data.tokens(),
         )
 
 
@@ -162,6 +163,7 @@ def make_plan(name: str, title: str, sweep: Table, rows: Sequence[Row], seeds: S
         same = first_of.setdefault(alike, row)
         if same != row:
             errors.append(f"rows {same!r} and {row!r}: their runs are the same, so there is nothing to compare.")
+    errors += _token_errors(sweep, resolved)
     if errors:
         raise UserError("\n".join(errors))
     jobs = [_job(row, seed, resolved[row.name]) for seed in seeds for row in rows]
@@ -203,6 +205,14 @@ def _metric_errors(sweep: Table) -> list[str]:
             + nearest("", [name for name, metric in METRICS.items() if metric.noisy])
         )
     return errors
+
+
+def _token_errors(sweep: Table, resolved: Mapping[str, Request]) -> list[str]:
+    """A primary metric of tokens where rows have different ones."""
+    apart = {request.run.data.tokens() for request in resolved.values()}
+    if len(apart) < 2 or sweep.primary not in METRICS or not METRICS[sweep.primary].per_token:
+        return []
+    return [f"sweep.primary={sweep.primary}: the rows' tokens differ, so that nats a token say nothing; use test/bpb."]
 
 
 def work(run: Run) -> float:

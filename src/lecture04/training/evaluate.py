@@ -13,7 +13,7 @@ import torch.nn.functional as F
 
 from lecture04 import config
 from lecture04.config import RopeScaling
-from lecture04.data.stream import Blocks, stream
+from lecture04.data.stream import Blocks
 from lecture04.data.types import IGNORE, SPLITS, Corpus, Layout, MakeMeasure, Measure, Split
 from lecture04.nn.model import LanguageModel
 from lecture04.training.activity import activity
@@ -76,7 +76,7 @@ def by_position(nll_N: np.ndarray, split: Split, layout: Layout, block: int) -> 
     """
     if (position := layout.position(split)) is None:
         return Evaluation({})
-    places, count = stream(split, np.arange(split.n_docs)), np.bincount(position)
+    places, count = np.flatnonzero(split.predicted), np.bincount(position)
     found = {"nll": np.bincount(position, nll_N[places]) / count}
     if "log_prob" in split.facts:
         found["excess"] = found["nll"] + np.bincount(position, split.facts["log_prob"][places]) / count

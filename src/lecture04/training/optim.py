@@ -66,7 +66,7 @@ def lr_factor(options: config.Optim, step: int, n_steps: int) -> float:
     """The share of `lr` at step 0, 1, ..., n_steps - 1.
 
     Warm-up: (step + 1) / warmup_steps, so that the first step already moves. Then, with t from 0 to 1 over the steps
-    that are left, 1 (constant), 1 - t (linear) or (1 + cos(pi t)) / 2 (cosine).
+    that are left, 1 (constant), or from 1 to `final` as 1 - t (linear) and (1 + cos(pi t)) / 2 (cosine) go to 0.
     """
     if step < options.warmup_steps:
         return (step + 1) / options.warmup_steps
@@ -75,6 +75,7 @@ def lr_factor(options: config.Optim, step: int, n_steps: int) -> float:
         case Schedule.constant:
             return 1.0
         case Schedule.linear:
-            return 1 - t
+            left = 1 - t
         case Schedule.cosine:
-            return (1 + math.cos(math.pi * t)) / 2
+            left = (1 + math.cos(math.pi * t)) / 2
+    return left + options.final * (1 - left)

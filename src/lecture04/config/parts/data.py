@@ -41,6 +41,14 @@ class Data(Options):
         """See `Facts`. Raises ValueError with a sentence where the source cannot be read."""
         raise NotImplementedError(f"data={self.name}: its options have no facts().")
 
+    def tokens(self) -> str:
+        """What tells its tokens from those of another run: nats a token compare runs where it is equal."""
+        return ""
+
+    def identified(self) -> object:
+        """What makes a run on it another run: all that can be set."""
+        return self
+
     def errors(self, layout: "Layout") -> list[str]:
         """What cannot be trained on it, a sentence each."""
         return []

@@ -57,11 +57,16 @@ class Schedule(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Optim(Options):
-    """What every optimiser has. `clip` bounds the global gradient norm; null leaves it alone."""
+    """What every optimiser has.
+
+    `final` is the share of `lr` that a linear or cosine schedule ends at. `clip` bounds the global gradient norm; null
+    leaves it alone.
+    """
 
     name: str
     lr: float = bounded(3e-3, above=0)
     schedule: Schedule = Schedule.cosine
+    final: float = bounded(0.0, at_least=0)
     warmup_steps: int = bounded(100, at_least=0)
     clip: float | None = bounded(1.0, above=0)
 

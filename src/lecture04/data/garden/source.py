@@ -66,7 +66,14 @@ def _splits(options: config.Garden, cache: Path, language: Callable[[str], Langu
         for name in sizes
     }
     words = language("test").words
-    return Splits(**splits, vocab_size=len(words), tokenizer=of_words(words, unknown=PAD), measures=(PronounAccuracy,))
+    return Splits(
+        train=splits["train"],
+        val=splits["val"],
+        test=splits["test"],
+        vocab_size=len(words),
+        tokenizer=of_words(words, unknown=PAD),
+        measures=(PronounAccuracy,),
+    )
 
 
 def _make(sizes: dict[str, int], world_seed: int, language: Callable[[str], Language]) -> Arrays:
