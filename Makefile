@@ -39,6 +39,7 @@ stability-ablation:         ## the recipes of 2017 and Llama under stress, 6 lay
 collapse-ablation:          ## how often those recipes collapse, 4 rows x 10 seeds; make lecture reads it (SEEDS=...)
 relu_high_lr-ablation:      ## do high learning rates kill ReLU's units? (SEEDS=...)
 aa-ablation:                ## one configuration and twelve seeds, for the A/A test (then make aa)
+text_parts-ablation:        ## from the 2017 recipe to Llama's on a real text, Tiny Shakespeare (SEEDS=...)
 worlds-ablation:            ## the recipe's ends and its two loudest steps in three worlds (also make worlds) (SEEDS=...)
 $(ABLATIONS): %-ablation: $(READY)
 	@$(BIN)/lecture04 train -m sweeps=$* $(seeds)

@@ -58,6 +58,8 @@ def follow(tmp_path, typed, warm):
     """
 
     def forked(line):
+        if line.startswith("python "):
+            return typed(line)
         first, *words = shlex.split(line)
         assert first == "lecture04"
         done = warm("lecture04.cli.main", *words, cwd=tmp_path, **ENVIRONMENT)
@@ -116,6 +118,20 @@ def test_a_source_of_text_without_a_true_distribution(follow, tmp_path):
     (tmp_path / "poem.txt").write_text("\n".join(f"line {i} of another poem" for i in range(200)))
     follow("add-a-source.md", more)
     assert len(list(tmp_path.glob("outputs/runs/*"))) == 2, "another text is another run"
+
+
+@pytest.mark.parametrize("alone", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_text_of_your_own(follow, tmp_path, alone):
+    """The stranger's path, from a folder of texts to a page."""
+    more = "trainer.steps=20 trainer.diverged_margin=-9 layout.length=32 eval.train_tokens=500 model.d_model=16"
+    printed = follow("your-own-text.md", f"{more} model.n_heads=2 logger=none hydra/launcher=basic", alone=alone)
+    _, plan, table, page = printed.values()
+    assert "6 runs, 6 to train, nothing started" in plan
+    assert "test bits/byte" in table
+    assert "ppl" not in table.splitlines()[0]
+    (html,) = tmp_path.glob("outputs/sweeps/*/report.html")
+    assert str(html.relative_to(tmp_path)) in page
+    assert "bits/byte" in html.read_text()
 
 
 def test_a_metric_is_one_declaration(follow):
