@@ -1,4 +1,4 @@
-"""Show documents of the Garden World with their true probabilities (`python sample.py 5`)."""
+"""Show what a trained model writes (`python sample.py RUN`), or documents of the world (`python sample.py garden`)."""
 
 import sys
 

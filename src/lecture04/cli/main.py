@@ -16,7 +16,7 @@ COMMANDS = {
     "check-part": ("lecture04.cli.check_part:entry", "try what every part must hold to on one of yours"),
     "new": ("lecture04.cli.new:entry", "start a project with a part of your own"),
     "convert": ("lecture04.cli.convert:entry", "write a run as a Hugging Face folder, and read such a folder"),
-    "sample": ("lecture04.cli.sample:entry", "documents of the Garden World with their true probabilities"),
+    "sample": ("lecture04.cli.sample:entry", "what a trained model writes; documents of the Garden World"),
     "lecture": (
         "lecture04.lecture.command:entry",
         "run what the lecture computes, judge its claims, write its pages",

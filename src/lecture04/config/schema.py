@@ -125,12 +125,14 @@ class Evaluation(Options):
     zeros are counted on so many validation documents. `length`: the blocks that concatenated test documents are cut
     into, null for those of training. `scaling`: RoPE's scaling for the test split alone; a `factor` of 1 stands for the
     one that the length asks for, length / layout.length. `train_tokens`: the training split's own NLL is taken on about
-    so many of its tokens, the first ones; null for all.
+    so many of its tokens, the first ones; null for all. `n_samples`: so many documents are drawn from the model, and
+    the source's grammar says of each whether it could have produced it; 0 draws none.
     """
 
     window: int = bounded(4, at_least=0)
     n_docs: int = bounded(200, at_least=1)
     train_tokens: int | None = bounded(None, at_least=1)
+    n_samples: int = bounded(0, at_least=0)
     length: int | None = bounded(None, at_least=1)
     scaling: Scaling
 

@@ -122,6 +122,10 @@ def _test_errors(request: Request) -> list[str]:
             f"eval.length={length}: posenc={run.posenc.name} has no vector beyond posenc.n_positions={longest}; "
             "set at least that."
         )
+    if evaluation.n_samples and not run.data.judges_samples:
+        errors.append(
+            f"eval.n_samples={evaluation.n_samples}: data={run.data.name} has no grammar that judges samples; set 0."
+        )
     scaling = evaluation.scaling
     if isinstance(run.posenc, Rope):
         errors += scaling.errors(run.posenc.base, run.posenc.width, "eval.scaling")

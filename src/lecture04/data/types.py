@@ -4,7 +4,7 @@ Shapes: B rows, T tokens in the longest row, N tokens, V vocabulary.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -101,7 +101,10 @@ class Splits:
     """What a source prepares: training, validation and test documents, and what is measured of them by itself.
 
     `tokenizer` is what its tokens are as text. `n_bytes` are the bytes of each split's text, from which bits per byte
-    follow; {} where nobody would compare them.
+    follow; {} where nobody would compare them. `bos` is the first token of every document and `eos` the last, which may
+    be the same; `pad` is one that stands in none. None where there is no such token. `fault` says of a document,
+    without its first token, why the source's grammar cannot produce it; empty where it can, also of one that is not
+    ended.
     """
 
     train: Split
@@ -111,6 +114,10 @@ class Splits:
     tokenizer: Tokenizer | None = None
     n_bytes: Mapping[str, int] = field(default_factory=dict[str, int])
     measures: tuple[MakeMeasure, ...] = ()
+    bos: int | None = None
+    eos: int | None = None
+    pad: int | None = None
+    fault: Callable[[Sequence[int]], str] | None = None
 
 
 @dataclass(frozen=True)
@@ -204,3 +211,8 @@ def load(run: config.Run, outputs: str | Path) -> Corpus:
         raise ValueError(f"data={run.data.name} has {made.vocab_size} tokens, and the model {run.vocab_size}.")
     layout = LAYOUTS.lookup(run.layout.name)(run.layout)
     return Corpus(**{f.name: getattr(made, f.name) for f in fields(Splits)}, layout=layout)
+
+
+def row_start(run: config.Run, splits: Splits) -> int | None:
+    """The token that a row of this run begins with: a document's first, or in a stream the last of the one before."""
+    return splits.bos if run.layout.keeps_documents else splits.eos

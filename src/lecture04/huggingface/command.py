@@ -13,6 +13,7 @@ from lecture04.config import sizes
 from lecture04.config.errors import UserError
 
 if TYPE_CHECKING:
+    from lecture04.data.types import Splits
     from lecture04.nn.model import LanguageModel
 
 Load = Callable[[config.Architecture, Path], "LanguageModel"]
@@ -23,6 +24,7 @@ def write(run_folder: Path, folder: Path, architecture: str | None, load: Load) 
     """Write a run's model; what was written, and where. Raises UserError where the run has not finished."""
     from lecture04.records.config_file import read_run
     from lecture04.records.record import Record
+    from lecture04.records.store import outputs_of
 
     run, status = read_run(run_folder), Record(run_folder).status()
     if not status.ended_well:
@@ -35,21 +37,38 @@ def write(run_folder: Path, folder: Path, architecture: str | None, load: Load) 
         model = load(run, run_folder)
     except (SafetensorError, RuntimeError) as e:
         raise UserError(f"{run_folder}: its checkpoint does not hold this run's parameters: {e}") from e
-    their = folders.save(model, run, folder, architecture, special_tokens(run))
+    found = _corpus(run, outputs_of(run_folder))
+    their = folders.save(
+        model,
+        run,
+        folder,
+        architecture,
+        None if isinstance(found, str) else special_tokens(run, found),
+        None if isinstance(found, str) else found.tokenizer,
+    )
     _, written = files.read_settings(folder)
-    apart = " Its embeddings are scaled, so the head that it shares with them was written on its own."
     says = f"{folder}: written as {their.model_type} ({their.class_name}), {_n_parameters(written)}."
-    return says + apart * (run.model.tied and not written.model.tied)
+    if run.model.tied and not written.model.tied:
+        says += " Its embeddings are scaled, so the head that it shares with them was written on its own."
+    return says + (f" No tokenizer was written: {found}" if isinstance(found, str) else "")
 
 
-def special_tokens(run: config.Run) -> dict[str, int] | None:
-    """The ids of the Garden World's special words by their names in a config.json; None for other vocabularies."""
-    if not isinstance(run.data, config.Garden) or run.vocab_size != config.Garden.VOCAB_SIZE:
-        return None
-    from lecture04.data.garden.words import BOS, EOS, PAD, vocabulary
+def _corpus(run: config.Run, outputs: Path) -> Splits | str:
+    """What a run was trained on; or why that cannot be read any more, which keeps no model from being written."""
+    from lecture04.data.types import load as load_corpus
 
-    words = vocabulary()  # these three come first in each of its languages
-    return {f"{name}_token_id": words.index(word) for name, word in (("bos", BOS), ("eos", EOS), ("pad", PAD))}
+    try:
+        return load_corpus(run, outputs)
+    except (ValueError, OSError) as e:
+        return str(e)
+
+
+def special_tokens(run: config.Run, splits: Splits) -> dict[str, int]:
+    """The ids of the tokens that its texts begin and end with, and of padding, by their names in a config.json."""
+    from lecture04.data.types import row_start
+
+    ids = {"bos": row_start(run, splits), "eos": splits.eos, "pad": splits.pad}
+    return {f"{name}_token_id": token for name, token in ids.items() if token is not None}
 
 
 def read(folder: Path) -> str:

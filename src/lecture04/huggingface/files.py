@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from safetensors import SafetensorError, safe_open
+from tokenizers import Tokenizer
 
 from lecture04 import config
 from lecture04.config.errors import UserError
@@ -23,6 +24,7 @@ from lecture04.huggingface.missing import why
 from lecture04.huggingface.settings import Conversion, Theirs
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
+TOKENIZER, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
 OTHER_WEIGHTS = ("pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "flax_model.msgpack")
 
 MOST_SETTINGS, MOST_INDEX = 10_000_000, 200_000_000
@@ -197,6 +199,30 @@ def _header(file: Path) -> dict[str, Held]:
             return {name: Held(file, name, tuple(s.get_shape()), s.get_dtype()) for name, s in slices.items()}
     except (SafetensorError, OSError) as e:
         raise UserError(f"{file}: torn, or no safetensors file: {e}.") from e
+
+
+def tokenizer(folder: Path) -> Tokenizer | None:
+    """What turns text into a folder's tokens; None without a tokenizer.json. Raises UserError for one that is bad."""
+    path = Path(folder) / TOKENIZER
+    if not path.exists():
+        return None
+    regular(path, MOST_INDEX)
+    try:
+        return Tokenizer.from_file(str(path))
+    except Exception as e:  # the package raises plain Exceptions
+        raise UserError(f"{path}: no tokenizer: {_reason(e)}.") from e
+
+
+def first_and_last(folder: Path, vocab_size: int) -> tuple[int | None, frozenset[int]]:
+    """The token that texts begin with, and those that they end with, as a folder's config.json says; often none."""
+    theirs = read_json(Path(folder) / CONFIG)
+
+    def tokens(name: str) -> list[int]:
+        said = theirs.get(name)
+        listed = said if isinstance(said, list) else [said]
+        return [token for token in listed if isinstance(token, int) and 0 <= token < vocab_size]
+
+    return next(iter(tokens("bos_token_id")), None), frozenset(tokens("eos_token_id"))
 
 
 def digest(folder: Path) -> str:

@@ -4,7 +4,7 @@
     c, model = load("hf")                 # any of ARCHITECTURES, in one file or in many; c is a config.Architecture
 
 What is read is float32, as everything here is trained: bfloat16 and float16 become it exactly, float64 is rounded.
-What is written has the type that the model has. No tokenizer is read or written.
+What is written has the type that the model has.
 """
 
 import json
@@ -18,19 +18,21 @@ from typing import Any
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
+from tokenizers import Tokenizer
 from torch import Tensor
 
 from lecture04 import config
 from lecture04.config import sizes
 from lecture04.config.errors import UserError, nearest
 from lecture04.huggingface import ARCHITECTURES, Conversion, files, read_state, write_state
-from lecture04.huggingface.files import CONFIG, WEIGHTS, Held, held, read_settings
+from lecture04.huggingface.files import CONFIG, TOKENIZER, TOKENIZER_CONFIG, WEIGHTS, Held, held, read_settings
 from lecture04.huggingface.mapping import NameMap
 from lecture04.nn.model import LanguageModel
 
 FLOATS = ("F64", "F32", "F16", "BF16")
 MARK = {"written_by": "lecture04"}
-"""What `save` knows its own config.json by. transformers keeps it, and adds a transformers_version of its own."""
+"""What `save` knows its own files by. transformers keeps it in a config.json, and adds a transformers_version."""
+SETTINGS = (CONFIG, TOKENIZER_CONFIG)
 SPECIAL_TOKENS = ("bos_token_id", "eos_token_id", "pad_token_id")
 """What transformers would fill in by itself where a config.json does not say it."""
 
@@ -174,11 +176,13 @@ def save(
     folder: Path | str,
     architecture: str | None = None,
     special_tokens: Mapping[str, int] | None = None,
+    tokenizer: Tokenizer | None = None,
 ) -> Conversion:
     """Write a model into a folder, and say as which of their architectures: the first that has all its parts.
 
     The folder appears whole, by rename. One that `save` wrote before, with nothing else in it, is replaced.
-    `special_tokens` are ids by their names in a config.json (SPECIAL_TOKENS); null where they are unknown.
+    `special_tokens` are ids by their names in a config.json (SPECIAL_TOKENS); null where they are unknown. With a
+    tokenizer the folder is one that transformers' AutoTokenizer reads too.
 
     Raises:
         UserError: the architecture (or each of them) has no place for one of the parts, other things lie there, or
@@ -208,6 +212,8 @@ def save(
         (part / CONFIG).write_text(text + "\n", encoding="utf-8")
         in_file = {_on_disk(name, their.table): tensor.contiguous() for name, tensor in tensors.items()}
         save_file(in_file, part / WEIGHTS, metadata={"format": "pt"})
+        if tokenizer is not None:
+            _write_tokenizer(tokenizer, part, special_tokens or {}, c.n_ctx)
         if target.exists():
             target.replace(before)
         part.replace(target)
@@ -220,6 +226,19 @@ def save(
         for left in (part, before):
             shutil.rmtree(left, ignore_errors=True)
     return their
+
+
+def _write_tokenizer(tokenizer: Tokenizer, folder: Path, special_tokens: Mapping[str, int], n_ctx: int) -> None:
+    """The tokenizer's own file, and what transformers wants to know beside it."""
+    (folder / TOKENIZER).write_text(tokenizer.to_str(pretty=True) + "\n", encoding="utf-8")
+    named = {name.removesuffix("_id"): tokenizer.id_to_token(token) for name, token in special_tokens.items()}
+    about = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "model_max_length": n_ctx,
+        "clean_up_tokenization_spaces": False,  # it would take the blanks before full stops
+    }
+    text = json.dumps(MARK | about | named, indent=2, sort_keys=True)
+    (folder / TOKENIZER_CONFIG).write_text(text + "\n", encoding="utf-8")
 
 
 def as_theirs(c: config.Architecture, architecture: str | None = None) -> tuple[Conversion, dict[str, Any]]:
@@ -250,7 +269,8 @@ def _refuse_to_overwrite(folder: Path) -> None:
     if not folder.is_dir():
         raise UserError(f"{folder}: is a file, and the name of a new folder is needed.")
     there = sorted(path.name for path in folder.iterdir())
-    if there and not (there == [CONFIG, WEIGHTS] and _is_ours(folder / CONFIG)):
+    ours = [CONFIG, WEIGHTS] if TOKENIZER_CONFIG not in there else [CONFIG, WEIGHTS, TOKENIZER, TOKENIZER_CONFIG]
+    if there and not (there == ours and all(_is_ours(folder / name) for name in there if name in SETTINGS)):
         shown = ", ".join(there[:3]) + (", ..." if len(there) > 3 else "")
         raise UserError(f"{folder}: holds {shown}, which was not written here; name a new or an empty folder.")
 

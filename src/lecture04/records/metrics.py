@@ -149,6 +149,19 @@ declare(
 declare(Metric("pronouns/n", "pronouns, n", ",.0f"))
 declare(
     Metric(
+        "sample/grammatical",
+        "grammatical",
+        ".4f",
+        scale="logit",
+        items="sample/n",
+        noisy=True,
+        lower_is_better=False,
+        about="the share of documents drawn from the model (eval.n_samples) that the source's grammar can produce",
+    )
+)
+declare(Metric("sample/n", "samples, n", ",.0f"))
+declare(
+    Metric(
         "ffn/zeros",
         "zeros in FFN",
         ".1%",

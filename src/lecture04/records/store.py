@@ -86,6 +86,12 @@ def find_run(outputs: Path, text: str) -> Path:
     raise UserError(f"{text}: {len(found)} runs have this in their names: {shown}.")
 
 
+def outputs_of(run_folder: Path, otherwise: Path = Path("outputs")) -> Path:
+    """Where the results lie that a run is one of: OUTPUTS for OUTPUTS/runs/RUN, `otherwise` for a folder elsewhere."""
+    runs = run_folder.resolve().parent
+    return runs.parent if runs.name == "runs" else otherwise
+
+
 def prunable(kept: Iterable[Kept], *, all_unused: bool) -> list[Kept]:
     """The runs that no table shows and that are no results; with `all_unused` results too."""
     return [one for one in kept if not one.tables and (all_unused or one.record.status() in _NO_RESULT)]

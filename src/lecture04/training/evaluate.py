@@ -17,6 +17,7 @@ from lecture04.data.stream import Blocks
 from lecture04.data.types import IGNORE, SPLITS, Corpus, Layout, MakeMeasure, Measure, Split
 from lecture04.nn.model import LanguageModel
 from lecture04.training.activity import activity
+from lecture04.training.sample import judged
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,8 @@ def evaluate(
     zeros.
 
     `ffn/zeros` is the share of exact zeros among what enters the down-projections, on the first eval.n_docs validation
-    documents; `ffn/dead` counts the units that are 0 at every token of them, in the layer that has most.
+    documents; `ffn/dead` counts the units that are 0 at every token of them, in the layer that has most. With
+    eval.n_samples as many documents are drawn and judged (see training/sample.py).
     """
     model.eval()
     test = on_test(model, corpus, run, evaluation, extra)
@@ -151,4 +153,4 @@ def evaluate(
     if layers:  # an FFN without a down-projection has none
         metrics["ffn/zeros"] = float(np.mean([layer.zeros for layer in layers]))
         metrics["ffn/dead"] = max(layer.dead for layer in layers)
-    return Evaluation(metrics, test.curves)
+    return Evaluation(metrics | judged(model, corpus, run, evaluation.n_samples), test.curves)

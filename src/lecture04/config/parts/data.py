@@ -30,10 +30,12 @@ class Data(Options):
     function beside it, `@register("settle", NAME)`: see `config.resolve.SETTLERS`.
 
     `primary` is the metric that carries the verdicts of its tables, `columns` are those of its own that they show.
+    `judges_samples`: it has a grammar that says what it could have produced (`Splits.fault`).
     """
 
     primary: ClassVar[str] = "test/nll"
     columns: ClassVar[tuple[str, ...]] = ()
+    judges_samples: ClassVar[bool] = False
 
     name: str
 
@@ -67,6 +69,7 @@ class Garden(Data):
     MEAN_LEN: ClassVar[float] = 25.0
     """Tokens that are predicted in a training document, on average."""
     columns: ClassVar[tuple[str, ...]] = ("test/excess", "pronouns/accuracy")
+    judges_samples: ClassVar[bool] = True
 
     vocab_size: int = bounded(VOCAB_SIZE, at_least=1)
     max_len: int = bounded(MAX_LEN, at_least=1)

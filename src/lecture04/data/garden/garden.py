@@ -15,7 +15,7 @@ a fixed share of the one before. Who is whose likeliest partner is drawn by `wor
 the likeliest, the next, ... equally often. So worlds differ in their collocations, and hardly in their entropy, their
 lengths and their frequencies of words. docs/garden.md says what was set by which sentence of the lecture.
 
-    lecture04 sample 5
+    lecture04 sample garden
 """
 
 from collections.abc import Iterable, Sequence

@@ -7,7 +7,7 @@ grammar; the collocations (who does what, to what, what it looks like, where), w
 many pairings are rare and some are never seen in training; and agreement: a possessive pronoun agrees with the subject
 of its own clause, which may stand far back, beyond a relative clause or people and animals of another gender.
 
-    lecture04 sample 5 --data garden1
+    lecture04 sample garden1
 """
 
 from collections.abc import Iterable, Sequence

@@ -9,7 +9,7 @@ Facts of a token, beside the true `log_prob` (of the language that its split is 
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +22,7 @@ from lecture04.data.cache import Arrays, cached
 from lecture04.data.garden import garden as present
 from lecture04.data.garden import garden1 as first
 from lecture04.data.garden.language import Language
-from lecture04.data.garden.words import BOS, PAD
+from lecture04.data.garden.words import BOS, EOS, PAD
 from lecture04.data.tokenizer import of_words
 from lecture04.data.types import Split, Splits
 
@@ -65,15 +65,28 @@ def _splits(options: config.Garden, cache: Path, language: Callable[[str], Langu
         )
         for name in sizes
     }
-    words = language("test").words
+    whole = language("test")
     return Splits(
         train=splits["train"],
         val=splits["val"],
         test=splits["test"],
-        vocab_size=len(words),
-        tokenizer=of_words(words, unknown=PAD),
+        vocab_size=len(whole.words),
+        tokenizer=of_words(whole.words, unknown=PAD),
         measures=(PronounAccuracy,),
+        bos=whole.ids[BOS],
+        eos=whole.ids[EOS],
+        pad=whole.ids[PAD],
+        fault=lambda document: fault(whole, document),
     )
+
+
+def fault(language: Language, document: Sequence[int]) -> str:
+    """Why a language has no document that begins so, token ids without <bos>; empty where it has."""
+    try:
+        language.log_prob(document)
+    except ValueError as e:
+        return str(e)
+    return ""
 
 
 def _make(sizes: dict[str, int], world_seed: int, language: Callable[[str], Language]) -> Arrays:
