@@ -160,7 +160,7 @@ def test_all_that_our_files_print_has_a_spelling():
 
 
 COMMANDS = [
-    ("sample.py", "3"),
+    ("sample.py", "garden", "-n", "3"),
     ("train.py", "--help"),
     ("train.py", "-m", "sweeps=recipe", "sweep.plan=true"),
     ("probe.py", "--help"),

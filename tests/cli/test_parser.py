@@ -17,8 +17,8 @@ from lecture04.cli import convert, report, runs, sample
         (report, ["--htmll"], "--htmll: `lecture04 report` has no such option. Did you mean --html?"),
         (report, ["--outputs= "], "--outputs: an empty name is no folder; write its path."),
         (convert, ["read", ""], "HF_FOLDER: an empty name is no folder; write its path."),
-        (sample, ["5", "6"], "6: `lecture04 sample` takes no such word"),
-        (sample, ["x"], "N: x: must be a whole number, 0 or more."),
+        (sample, ["garden", "6"], "6: `lecture04 sample` takes no such word"),
+        (sample, ["garden", "-n", "x"], "-n: x: must be a whole number, 0 or more."),
     ],
 )
 def test_one_sentence(command, words, said, capsys):

@@ -4,16 +4,21 @@ import json
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
+from tokenizers import Tokenizer
 
 from lecture04.cli import train
 from lecture04.config import Evaluation
 from lecture04.config.errors import UserError
 from lecture04.config.fields import asked
 from lecture04.config.resolve import fill
+from lecture04.data.garden.garden import WORDS
+from lecture04.data.types import Split, Splits
 from lecture04.huggingface import command, folders
 from lecture04.records.record import Record, Status
 from lecture04.training import checkpoint
@@ -24,9 +29,9 @@ def run(model_of, tmp_path):
     """A run's folder, as training leaves it."""
 
     def make(*overrides, status=Status.finished):
-        cfg, model = model_of(*overrides)
-        record = Record(tmp_path / "run")
-        record.folder.mkdir()
+        cfg, model = model_of("data.n_val=4", "data.n_test=4", *overrides)
+        record = Record(tmp_path / "runs" / "run")
+        record.folder.mkdir(parents=True)
         record.start(cfg, fill(Evaluation, asked(Evaluation), cfg), "python train.py")
         checkpoint.save(model, record.folder)
         record.finish(status, cfg, "", metrics={})
@@ -51,9 +56,30 @@ def test_a_finished_run_is_written(run, tmp_path, some_tokens):
     assert (said["pad_token_id"], said["bos_token_id"], said["eos_token_id"]) == (0, 1, 2)
 
 
-def test_special_tokens_of_other_vocabularies_are_not_known(compose):
-    assert command.special_tokens(compose()) == {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
-    assert command.special_tokens(compose("data.vocab_size=93")) is None
+def test_special_tokens_are_those_of_the_source(compose):
+    """A row of a stream begins with the end of a document, so that texts do too."""
+    nothing = Split(np.zeros(0, np.int16), np.zeros(1, np.int64))
+    known = Splits(nothing, nothing, nothing, vocab_size=9, bos=3, eos=4)
+    assert command.special_tokens(compose(), known) == {"bos_token_id": 3, "eos_token_id": 4}
+    assert command.special_tokens(compose("layout=stream"), known) == {"bos_token_id": 4, "eos_token_id": 4}
+    assert command.special_tokens(compose(), replace(known, bos=None, eos=None, pad=0)) == {"pad_token_id": 0}
+
+
+def test_the_tokenizer_is_written_beside_the_model(run, tmp_path):
+    folder, _ = run("recipe=llama")
+    write(folder, tmp_path / "hf")
+    ours = Tokenizer.from_file(str(tmp_path / "hf" / "tokenizer.json"))
+    assert ours.encode("<bos> the king <eos>").ids == [WORDS.index(word) for word in ("<bos>", "the", "king", "<eos>")]
+    (tmp_path / "hf" / "tokenizer_config.json").write_text("{}")
+    with pytest.raises(UserError, match="which was not written here"):
+        write(folder, tmp_path / "hf")
+
+
+def test_data_that_are_gone_keep_no_model_from_being_written(run, tmp_path):
+    folder, _ = run("recipe=llama", "data.vocab_size=93")
+    said = write(folder, tmp_path / "hf")
+    assert said.endswith(" No tokenizer was written: data=garden has 92 tokens, and the model 93.")
+    assert sorted(path.name for path in (tmp_path / "hf").iterdir()) == ["config.json", "model.safetensors"]
 
 
 def test_a_head_that_stays_shared_is_not_spoken_of(run, tmp_path):

@@ -206,3 +206,15 @@ def test_a_split_without_documents_is_refused(settings, name):
     setattr(asked.data, name, 0)
     with pytest.raises(UserError, match=rf"data\.{name}=0: must be at least 1"):
         resolve(asked)
+
+
+def test_every_document_is_one_of_the_grammar_and_a_changed_one_is_not(small):
+    """Whole or not; the first and the last token of each are those that the source names."""
+    for split in (small.train, small.test):
+        for start, end in itertools.pairwise(split.offsets):
+            first, *document = split.tokens[start:end].tolist()
+            assert (first, document[-1]) == (small.bos, small.eos)
+            assert small.fault(document) == small.fault(document[:3]) == ""
+            assert small.fault([*document, small.eos]).startswith("no document goes on with token 2")
+            assert small.fault([document[0], *document]).startswith(f"no document goes on with token {document[0]}")
+    assert small.tokenizer.id_to_token(small.pad) == "<pad>"
