@@ -35,6 +35,7 @@ def test_the_arrays_hold_the_whole_text_in_its_splits(tmp_path, text_file, token
     asked = options(text_file, tokenizer=tokenizer)
     settled = settle(asked, tmp_path / "cache")
     splits = text(settled, tmp_path / "cache")
+    assert splits.bos == splits.eos == splits.tokenizer.token_to_id("<|endoftext|>")
     expected = {0: [], 1: [], 2: []}
     for piece in parts(asked, [text_file], survey(asked, [text_file])):
         expected[piece.split].append(piece.text)

@@ -30,4 +30,6 @@ def text(options: config.Text, cache: Path) -> Splits:
         vocab_size=said["vocab_size"],
         tokenizer=Tokenizer.from_file(str(folder / TOKENIZER)),
         n_bytes=said["n_bytes"],
+        bos=said["end"],
+        eos=said["end"],
     )
