@@ -13,11 +13,20 @@ def of_words(words: Sequence[str], *, unknown: str) -> Tokenizer:
 
 
 def unknown_words(tokenizer: Tokenizer, text: str) -> list[str]:
-    """What a tokenizer has no token for in a text: what it passes over, and what it takes for its unknown token."""
+    """The words of a text that a tokenizer has not got whole: it passes over some, takes it for its unknown token,
+    or refuses it.
+    """
+    return [word for word in text.split() if not _has(tokenizer, word)]
+
+
+def _has(tokenizer: Tokenizer, word: str) -> bool:
+    try:
+        encoding = tokenizer.encode(word, add_special_tokens=False)
+    except Exception:  # of the package: an unknown token is named, and is no token
+        return False
     unknown = getattr(tokenizer.model, "unk_token", None)
-    encoding, is_known = tokenizer.encode(text, add_special_tokens=False), [sign.isspace() for sign in text]
+    is_known = [False] * len(word)
     for token, (start, end) in zip(encoding.tokens, encoding.offsets, strict=True):
-        if token != unknown or text[start:end] == unknown:
+        if token != unknown or word[start:end] == unknown:
             is_known[start:end] = [True] * (end - start)
-    seen = "".join(" " if known else sign for sign, known in zip(text, is_known, strict=True))
-    return seen.split()
+    return all(is_known)
