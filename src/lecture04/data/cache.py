@@ -9,6 +9,8 @@ from zipfile import BadZipFile
 import numpy as np
 from filelock import FileLock
 
+from lecture04.config.code import Root, code
+from lecture04.config.registry import PACKAGE
 from lecture04.files import rename_unreadable, whole
 
 Arrays = dict[str, np.ndarray]
@@ -38,6 +40,11 @@ def cached(folder: Path, name: str, settings: Mapping[str, object], make: Callab
         return arrays
     finally:
         lock.release()
+
+
+def code_of(*roots: Root, package: Path = PACKAGE) -> str:
+    """A hash of the code that makes what is cached, for `settings`; comments, docstrings and layout do not count."""
+    return code(package, roots).digest
 
 
 def _read(path: Path) -> Arrays | None:

@@ -5,7 +5,7 @@ A metric of a file outside the package joins by `measure`, or by `declare` where
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
 T = TypeVar("T")
@@ -54,8 +54,13 @@ class Metric:
             raise ValueError(f"metric {self.name!r}: format={self.format!r}: {e}") from e
 
 
+ANSWERS = ("answers/accuracy", "answers/n", "answers/exact", "answers/problems")
+"""What is measured of a task's answers, of all of them and by the length of their problems."""
+
+
 class Metrics(Mapping[str, Metric]):
-    """The metrics by name. Those by position, `test/nll@64-127` and `test/excess@64-127`, exist for every range."""
+    """The metrics by name. Some exist for every range: of positions, `test/nll@64-127` and `test/excess@64-127`; of the
+    lengths of problems, `answers/accuracy@21-25` and what else is declared of answers."""
 
     def __init__(self) -> None:
         self._declared: dict[str, Metric] = {}
@@ -63,6 +68,11 @@ class Metrics(Mapping[str, Metric]):
     def __getitem__(self, name: str) -> Metric:
         if name in self._declared:
             return self._declared[name]
+        whole, _, lengths = name.partition("@")
+        if whole in ANSWERS and whole in self._declared and re.fullmatch(r"\d+-\d+", lengths):
+            metric = self._declared[whole]
+            items = metric.items and f"{metric.items}@{lengths}"
+            return replace(metric, name=name, label=f"{metric.label} at {lengths}", items=items)
         if not (found := re.fullmatch(r"test/(nll|excess)@(\d+-\d+)", name)):
             raise KeyError(name)
         kind, positions = found.groups()
@@ -160,6 +170,32 @@ declare(
     )
 )
 declare(Metric("sample/n", "samples, n", ",.0f"))
+declare(
+    Metric(
+        "answers/accuracy",
+        "accuracy",
+        ".4f",
+        scale="logit",
+        items="answers/n",
+        noisy=True,
+        lower_is_better=False,
+        about="how often the right token of an answer ranks first, given the right ones before it",
+    )
+)
+declare(Metric("answers/n", "answer tokens, n", ",.0f"))
+declare(
+    Metric(
+        "answers/exact",
+        "exact match",
+        ".4f",
+        scale="logit",
+        items="answers/problems",
+        noisy=True,
+        lower_is_better=False,
+        about="how many answers are right from their first token to their last",
+    )
+)
+declare(Metric("answers/problems", "problems, n", ",.0f"))
 declare(
     Metric(
         "ffn/zeros",

@@ -6,12 +6,23 @@ from lecture04.config.parts.data import Data, Facts, Garden, Garden1, Layout, St
 from lecture04.config.parts.ffn import FFN, GatedFFN, Match, Swish
 from lecture04.config.parts.norm import CentredNorm, Norm, Placement, PostNorm, SandwichNorm
 from lecture04.config.parts.posenc import T5, Learned, PosEnc, Rope, RopeScaling, Scaling, Shaw
+from lecture04.config.parts.tasks import (
+    MQAR,
+    Addition,
+    FixedLength,
+    Induction,
+    Lengths,
+    SelectiveCopy,
+    Sequences,
+    Task,
+)
 from lecture04.config.parts.text import Boundary, Prepared, SplitBy, Text
 from lecture04.config.parts.training import SGD, AdamW, Init, Logger, Merge, Optim, Schedule, Uptrain, WandB
 
 __all__ = [
-    "AdamW", "Attention", "Boundary", "CentredNorm", "Context", "Data", "FFN", "Facts", "Garden", "Garden1",
-    "GatedFFN", "Init", "Layout", "Learned", "Logger", "MLA", "Match", "Merge", "Model", "MultiHead", "MultiQuery",
-    "Norm", "Optim", "Placement", "PosEnc", "PostNorm", "Prepared", "Rope", "RopeScaling", "SGD", "SandwichNorm",
-    "Scaling", "Schedule", "Shaw", "SplitBy", "Stream", "Swish", "T5", "Text", "Uptrain", "WandB",
+    "AdamW", "Addition", "Attention", "Boundary", "CentredNorm", "Context", "Data", "FFN", "Facts", "FixedLength",
+    "Garden", "Garden1", "GatedFFN", "Induction", "Init", "Layout", "Learned", "Lengths", "Logger", "MLA", "MQAR",
+    "Match", "Merge", "Model", "MultiHead", "MultiQuery", "Norm", "Optim", "Placement", "PosEnc", "PostNorm",
+    "Prepared", "Rope", "RopeScaling", "SGD", "SandwichNorm", "Scaling", "Schedule", "SelectiveCopy", "Sequences",
+    "Shaw", "SplitBy", "Stream", "Swish", "T5", "Task", "Text", "Uptrain", "WandB",
 ]  # fmt: skip

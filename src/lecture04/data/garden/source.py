@@ -16,9 +16,8 @@ import numpy as np
 from torch import Tensor
 
 from lecture04 import config
-from lecture04.config.code import code
 from lecture04.config.registry import PACKAGE, register
-from lecture04.data.cache import Arrays, cached
+from lecture04.data.cache import Arrays, cached, code_of
 from lecture04.data.garden import garden as present
 from lecture04.data.garden import garden1 as first
 from lecture04.data.garden.language import Language
@@ -109,7 +108,7 @@ def _make(sizes: dict[str, int], world_seed: int, language: Callable[[str], Lang
 
 def code_of_the_language(name: str, package: Path = PACKAGE) -> str:
     """A hash of the code that makes documents; comments, docstrings and layout do not count."""
-    return code(package, [(f"lecture04.data.garden.{name}", "language")]).digest
+    return code_of((f"lecture04.data.garden.{name}", "language"), package=package)
 
 
 class PronounAccuracy:

@@ -1,0 +1,1 @@
+"""Tasks: sources whose documents are problems with one right answer, which alone is predicted."""
