@@ -25,9 +25,7 @@ def selective_copy(options: config.SelectiveCopy, cache: Path) -> Splits:
     return prepared(options, cache, selective_copy_problems, ["<blank>", "<answer>", *symbols])
 
 
-def selective_copy_problems(
-    options: config.SelectiveCopy, rng: np.random.Generator, length_D: np.ndarray
-) -> Problems:
+def selective_copy_problems(options: config.SelectiveCopy, rng: np.random.Generator, length_D: np.ndarray) -> Problems:
     """Symbols, independent and equally likely, at places of which every set is equally likely."""
     n_docs = len(length_D)
     symbols_DM = rng.integers(FIRST_SYMBOL, FIRST_SYMBOL + options.n_symbols, size=(n_docs, options.n_data))
