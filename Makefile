@@ -41,6 +41,8 @@ relu_high_lr-ablation:      ## do high learning rates kill ReLU's units? (SEEDS=
 aa-ablation:                ## one configuration and twelve seeds, for the A/A test (then make aa)
 text_parts-ablation:        ## from the 2017 recipe to Llama's on a real text, Tiny Shakespeare (SEEDS=...)
 worlds-ablation:            ## the recipe's ends and its two loudest steps in three worlds (also make worlds) (SEEDS=...)
+mqar-ablation:              ## recall of 4, 8 and 16 pairs by the width of the model, 9 rows (SEEDS=...)
+length-ablation:            ## copying trained on up to 20 symbols, tested on 21 to 40, by position encoding (SEEDS=...)
 $(ABLATIONS): %-ablation: $(READY)
 	@$(BIN)/lecture04 train -m sweeps=$* $(seeds)
 

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib
@@ -267,3 +268,28 @@ def test_curves_have_their_names_at_their_ends(sweep):
     assert texts == {"base", "$x_1$ & <b>", "wild"}
     assert figure.axes[0].get_ylabel().endswith("(lower is better)")
     assert not figure.legends
+
+
+def test_a_grid_is_drawn_from_slice_to_slice_with_a_line_a_row(sweep):
+    rows = {"x: a": (3.0, 3.2), "x: b": (4.0, 4.4), "y: a": (5.0, NAN), "y: b": (6.0, 6.2)}
+    slices = {row: row[0] for row in rows}
+    results = collect(sweep(rows, slices=slices, design="grid"))
+    judged = judge_primary(results)
+    found = data.grid(results, judged)
+    assert list(found) == ["a", "b"]
+    assert found["b"] == {"x": [4.0, 4.4], "y": [6.0, 6.2]}
+    figure = paper.grid(results, judged)
+    assert figure is not None
+    (axes,) = figure.axes
+    a, dots, b, _ = (line.get_ydata() for line in axes.lines)
+    assert list(a) == pytest.approx([3.1, 5.0]), "a run that diverged is left out"
+    assert list(dots) == pytest.approx([3.0, 3.2, 5.0])
+    assert list(b) == pytest.approx([4.2, 6.1])
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["x", "y"]
+
+
+def test_a_table_of_one_slice_or_of_another_design_has_no_grid(sweep):
+    results = collect(sweep(ROWS))
+    assert paper.grid(results, judge_primary(results)) is None
+    one = results.under(replace(results.manifest, design="grid"))
+    assert data.grid(one, judge_primary(results)) == {}

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 FORMATS = ("png", "svg", "pdf")
-NAMES = ("forest", "forest-step", "forest-total", "strip", "curves", "waterfall", "positions")
+NAMES = ("forest", "forest-step", "forest-total", "strip", "curves", "waterfall", "positions", "grid")
 """What the files of figures may be called; other files in their folder are somebody else's."""
 SETTINGS: dict[Any, Any] = {
     # Letters as outlines, or embedded whole: a paper's printer has none of our fonts.

@@ -170,6 +170,21 @@ def strip(results: Results, judged: Judged) -> list[Seed]:
     return [Seed(row, seed, value) for row, seeds in raw.items() for seed, value in sorted(seeds.items())]
 
 
+def grid(results: Results, judged: Judged) -> dict[str, dict[str, list[float]]]:
+    """{row: {slice: its runs' values, NaN where one diverged}}, without the slice in the row's name; else empty.
+
+    Of one slice alone there is nothing that the strip does not show.
+    """
+    slices = results.slices or {}
+    if len(set(slices.values())) < 2:
+        return {}
+    found = dict[str, dict[str, list[float]]]()
+    for row, seeds in results.values(judged.metric).items():
+        name = row.removeprefix(f"{slices[row]}: ")
+        found.setdefault(name, {})[slices[row]] = [value for _, value in sorted(seeds.items())]
+    return found
+
+
 @dataclass(frozen=True)
 class Curve:
     """A row's mean over its seeds at each x, with the lowest and the highest of them."""

@@ -32,6 +32,7 @@ def figures(results: Results) -> dict[str, Figure]:
         "curves": curves(results),
         "waterfall": waterfall(judged),
         "positions": positions(results),
+        "grid": grid(results, judged),
     }
     return {name: figure for name, figure in made.items() if figure is not None}
 
@@ -135,6 +136,30 @@ def waterfall(judged: Judged) -> Figure | None:
     note = "hatched: nothing was called; whiskers: the interval of the step"
     axes.set_title(note, fontsize=8, color=GREY, loc="left")
     axes.margins(x=0.08)
+    return figure
+
+
+def grid(results: Results, judged: Judged) -> Figure | None:
+    """The primary metric of each row from slice to slice: a line through the means, a dot for each run."""
+    by_row = data.grid(results, judged)
+    if not any(math.isfinite(value) for by_slice in by_row.values() for runs in by_slice.values() for value in runs):
+        return None
+    slices = list(dict.fromkeys((results.slices or {}).values()))
+    figure = Figure(figsize=(WIDTH, PANEL), layout="constrained")
+    axes = figure.subplots()
+    _plain(axes)
+    for i, (row, by_slice) in enumerate(by_row.items()):
+        (colour, _), dashes = line(i)
+        runs = [[value for value in by_slice.get(name, []) if math.isfinite(value)] for name in slices]
+        means = [sum(values) / len(values) if values else math.nan for values in runs]
+        style = (0, tuple(x / 2 for x in dashes)) if dashes else "-"
+        axes.plot(range(len(slices)), means, color=colour, linestyle=style, label=_short(row, 24))
+        dots = [(x, value) for x, values in enumerate(runs) for value in values]
+        axes.plot([x for x, _ in dots], [y for _, y in dots], ".", color=colour, markersize=5)
+    axes.set_xticks(range(len(slices)), [_short(name, 24) for name in slices])
+    axes.set_ylabel(data.with_direction(judged.about).replace(" (", "\n("))
+    axes.set_title("line: the mean of a row's runs; dots: the runs", fontsize=8, color=GREY, loc="left")
+    figure.legend(loc="outside right upper", fontsize=7.5, frameon=False)
     return figure
 
 
