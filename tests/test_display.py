@@ -27,6 +27,26 @@ logging.warning("afterwards")
 """
 
 
+CELL = """
+import time
+import IPython.display
+import rich.console
+from rich.text import Text
+from lecture04 import display
+
+class Handle:
+    def display(self, data, raw):
+        print("displayed", data)
+    def update(self, data, raw):
+        print("updated", data)
+
+IPython.display.DisplayHandle = Handle
+rich.console._is_jupyter = lambda: True
+with display.showing(lambda console: Text("here")):
+    time.sleep(1.3)
+"""
+
+
 def alone(*arguments, cwd, **environment):
     return subprocess.run([sys.executable, *arguments], cwd=cwd, capture_output=True, text=True, timeout=60)
 
@@ -66,3 +86,13 @@ def test_nothing_is_drawn_in_a_pipe(tmp_path):
     assert done.stdout == "for the pipe\n"
     assert done.stderr.splitlines()[1:] == ["printed", "without an endafterwards"]
     assert "\x1b" not in done.stderr
+
+
+def test_in_a_notebook_one_output_is_written_again_and_is_empty_at_the_end(tmp_path):
+    done = alone("-c", CELL, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    first, *more, last = done.stdout.splitlines()
+    assert first == "displayed {'text/plain': ''}"
+    assert more
+    assert set(more) == {"updated {'text/plain': 'here'}"}
+    assert last == "updated {'text/plain': ''}"

@@ -122,7 +122,14 @@ def lecture() -> None:
     shutil.copytree(made, kept, ignore=shutil.ignore_patterns("*.html", "logs"))
 
 
-PARTS = {part.__name__: part for part in (runs, blocks, screens, aa, rates, conformance, lecture)}
+def notebooks() -> None:
+    """The notebooks of docs/, run from top to bottom, some minutes."""
+    from notebooks import write
+
+    write()
+
+
+PARTS = {part.__name__: part for part in (runs, blocks, screens, aa, rates, conformance, lecture, notebooks)}
 
 
 def main() -> None:

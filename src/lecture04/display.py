@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -78,11 +79,15 @@ def _redirect_logs(old: object, new: TextIO | _Above) -> None:
 def showing(draw: Callable[[Console], RenderableType]) -> Iterator[None]:
     """Draw on stderr four times a second while the block runs, if that is a terminal; it is wiped at the end.
 
-    What is drawn must not be higher than the console.
+    What is drawn must not be higher than the console. In a notebook it is drawn below the cell.
     """
     from rich.console import Console
 
     console = Console(file=sys.stderr)  # this one, whatever the name stands for meanwhile
+    if console.is_jupyter:
+        with _in_cell(draw):
+            yield
+        return
     if not console.is_interactive:
         yield
         return
@@ -111,6 +116,41 @@ def _live(console: Console, draw: Callable[[Console], RenderableType]) -> Live:
         redirect_stdout=False,
         redirect_stderr=False,
     )
+
+
+@contextmanager
+def _in_cell(draw: Callable[[Console], RenderableType]) -> Iterator[None]:
+    """One output of a notebook's cell, which is written again twice a second and is empty at the end."""
+    from IPython.display import DisplayHandle
+
+    handle, ended = DisplayHandle(), threading.Event()
+
+    def write(text: str, how: Callable[..., object]) -> None:
+        how({"text/plain": text}, raw=True)
+
+    def follow() -> None:
+        while not ended.wait(0.5):
+            write(_plain(draw), handle.update)
+
+    write("", handle.display)
+    thread = threading.Thread(target=follow, name="display", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        write("", handle.update)
+
+
+def _plain(draw: Callable[[Console], RenderableType]) -> str:
+    """What is drawn, as text."""
+    from rich.console import Console
+
+    with io.StringIO() as file:
+        console = Console(file=file, width=120, force_jupyter=False, color_system=None)
+        console.print(draw(console))
+        return file.getvalue().rstrip()
 
 
 def spinner(console: Console) -> str:

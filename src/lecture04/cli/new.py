@@ -11,6 +11,8 @@ from lecture04.config.errors import UserError
 from lecture04.files import not_writable
 
 TEMPLATE = Path(__file__).parent / "project"
+PART = "my_part.py"
+"""In the template it has another ending: it is the project's code, and none of this package's."""
 LEFT_BY_SYSTEMS = (".DS_Store", "Thumbs.db", "desktop.ini")
 """What lies in a folder that its owner sees as empty."""
 NEXT = """\
@@ -30,6 +32,7 @@ def new(folder: Path) -> str:
     if folder.is_dir() and any(path.name not in LEFT_BY_SYSTEMS for path in folder.iterdir()):
         raise UserError(f"{folder}: the folder holds files; name a new or an empty one.")
     shutil.copytree(TEMPLATE, folder, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+    (folder / f"{PART}.txt").rename(folder / PART)
     typed = f"./{folder}" if str(folder).startswith("-") else str(folder)  # `cd -x` would be an option
     return NEXT.format(folder=folder, typed=shlex.quote(typed))
 

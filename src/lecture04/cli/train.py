@@ -34,6 +34,7 @@ from lecture04.sweep import files as sweep_files
 from lecture04.training import start
 
 if TYPE_CHECKING:
+    from lecture04.records.record import Record
     from lecture04.records.tracker import ModeProbe
 
 
@@ -195,12 +196,10 @@ def main(cfg: DictConfig) -> None:
     request = resolved(cfg)
     from lecture04.records.identity import evaluation_key
     from lecture04.records.record import Record
-    from lecture04.records.tracker import ModeProbe, several_runs
 
     record = Record(Path(here.runtime.output_dir))
     asked = [line for line in here.overrides.task if not line.startswith("origin.")]
     outside = _config_dir(here.runtime.config_sources)
-    command = overrides.command_line("train.py", [*outside, *asked])
     alone = here.mode is RunMode.RUN
     with warnings_on_stderr():  # of records that are renamed as unreadable; later ones would tear the progress bar
         complete = record.is_complete(evaluation_key(request.run, request.evaluation))
@@ -210,15 +209,8 @@ def main(cfg: DictConfig) -> None:
         progress.print_run(request, record, was_there=True)
         return
 
-    probe = ModeProbe(request.session.logger.name) if alone else None
     try:
-        if probe:
-            with several_runs():
-                _train_source(request, probe, asked, outside)
-        with progress.run_progress(request.run, show=alone) as tick:
-            from lecture04.training.run import run  # torch takes its two seconds while W&B is asked
-
-            run(_told(request, probe), record, command=command, progress=tick)
+        perform(request, record, asked, outside, alone=alone)
     except Exception as e:
         if not alone:
             raise  # the launcher goes on with the other jobs, and the sweeper reads the record
@@ -228,6 +220,25 @@ def main(cfg: DictConfig) -> None:
         if why := record.untracked():
             print(f"W&B has not got this run: {why}. Its metrics.jsonl has everything.", file=sys.stderr)
         progress.print_run(request, record, was_there=False)
+
+
+def perform(request: Request, record: Record, asked: list[str], outside: list[str], *, alone: bool = True) -> None:
+    """Do what is missing of a run; of one that is `alone`, first of the run that it starts from, and with a display.
+
+    `asked` and `outside` are the overrides, and the option for a folder of YAMLs, as they were typed.
+    """
+    from lecture04.cli import progress
+    from lecture04.records.tracker import ModeProbe, several_runs
+
+    probe = ModeProbe(request.session.logger.name) if alone else None
+    if probe:
+        with several_runs():
+            _train_source(request, probe, asked, outside)
+    with progress.run_progress(request.run, show=alone) as tick:
+        from lecture04.training.run import run  # torch takes its two seconds while W&B is asked
+
+        command = overrides.command_line("train.py", [*outside, *asked])
+        run(_told(request, probe), record, command=command, progress=tick)
 
 
 def _told(request: Request, probe: ModeProbe | None) -> Request:

@@ -24,7 +24,18 @@ from omegaconf import MISSING
 def bounded(
     default: Any = NO_DEFAULT, *, at_least: float | None = None, above: float | None = None, below: float | None = None
 ) -> Any:
-    """A field whose value, where it is not null, must be finite and within these bounds."""
+    """A field whose value, where it is not null, must be finite and within these bounds.
+
+    >>> from dataclasses import dataclass
+    >>> import lecture04 as l4
+    >>> from lecture04.config import Options
+    >>> @dataclass(frozen=True, kw_only=True)
+    ... class Scaled(Options):
+    ...     name: str
+    ...     factor: float = l4.bounded(1.0, above=0)
+    >>> Scaled(name="scaled").factor
+    1.0
+    """
     return field(default=default, metadata={"bounds": {"at_least": at_least, "above": above, "below": below}})
 
 
@@ -38,6 +49,18 @@ def opened(
     """A field that may be null, which stands for `value(own, c)`: `own` are the part's fields before it, `c` the rest.
 
     Without `value` whoever resolves the part knows what null stands for.
+
+    >>> from dataclasses import dataclass
+    >>> from types import SimpleNamespace
+    >>> import lecture04 as l4
+    >>> from lecture04.config import Options
+    >>> from lecture04.config.fields import schema_of
+    >>> from lecture04.config.resolve import fill
+    >>> @dataclass(frozen=True, kw_only=True)
+    ... class Narrow(Options):
+    ...     width: int = l4.opened(lambda own, c: c.d_model // 2, at_least=1)
+    >>> fill(Narrow, schema_of(Narrow)(width=None), SimpleNamespace(d_model=64))
+    Narrow(width=32)
     """
     return field(metadata={"bounds": {"at_least": at_least, "above": above, "below": below}, "open": value})
 

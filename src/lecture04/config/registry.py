@@ -53,6 +53,23 @@ def register(family: str, name: str, *, options: type | None = None, about: str 
 
     `options` is the dataclass of what can be set of it; `about` is what `--help` says of it, its docstring's first line
     where nothing is given.
+
+    A part lies in a file, which `parts=[cubed.py]` names: its code is part of what a run is.
+
+    >>> from pathlib import Path
+    >>> written = Path("cubed.py").write_text('''
+    ... import lecture04 as l4
+    ... from lecture04.nn import PlainFFN
+    ...
+    ... @l4.register("ffn", "cubed", about="x^3")
+    ... class Cubed(PlainFFN):
+    ...     def activation(self, x):
+    ...         return x**3
+    ... ''')
+    >>> from lecture04.config.registry import load, names
+    >>> load(["cubed.py"])
+    >>> "cubed" in names("ffn")
+    True
     """
 
     def add(part: T) -> T:

@@ -6,7 +6,7 @@ A metric of a file outside the package joins by `measure`, or by `declare` where
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 T = TypeVar("T")
 ScaleName = Literal["identity", "log", "logit"]
@@ -28,6 +28,10 @@ class Metric:
     lower_is_better  which direction a verdict calls better
     per_token        it compares models of the same tokens alone
     about            one sentence for the legend
+
+    >>> import lecture04 as l4
+    >>> l4.Metric("test/top5", "top-5 accuracy", ".1%", noisy=True, lower_is_better=False).label
+    'top-5 accuracy'
 
     Raises ValueError for a scale without what it needs, and a format that formats no number.
     """
@@ -73,6 +77,8 @@ class Metrics(Mapping[str, Metric]):
             metric = self._declared[whole]
             items = metric.items and f"{metric.items}@{lengths}"
             return replace(metric, name=name, label=f"{metric.label} at {lengths}", items=items)
+        if name in NUMBERS:
+            return NUMBERS[name]
         if not (found := re.fullmatch(r"test/(nll|excess)@(\d+-\d+)", name)):
             raise KeyError(name)
         kind, positions = found.groups()
@@ -101,6 +107,25 @@ def canonical(name: str) -> str:
     return ALIASES.get(name, name)
 
 
+def number_name(scale: ScaleName, *, lower_is_better: bool) -> str:
+    """The metric of plain numbers that are judged so (see `NUMBERS`)."""
+    return f"number/{scale}/{'lower' if lower_is_better else 'higher'}"
+
+
+NUMBERS = {
+    (name := number_name(scale, lower_is_better=lower)): Metric(
+        name,
+        "number",
+        ".5g",
+        scale=scale,
+        items="number/items" if scale == "logit" else None,
+        noisy=True,
+        lower_is_better=lower,
+    )
+    for scale in get_args(ScaleName)
+    for lower in (True, False)
+}
+"""Numbers that come without a metric (`lecture04.judge`). They stand in no list: no run has them."""
 METRICS = Metrics()
 
 
@@ -235,7 +260,20 @@ MEASURES: dict[str, Any] = {}
 def measure(metric: Metric, *more: Metric) -> Callable[[T], T]:
     """Declare a metric, and what measures it: a class as `data.types.Measure` has it, called with (split, evaluation).
 
-    `more` are other figures that the same class gives, such as the count behind a share.
+    `more` are other figures that the same class gives, such as the count behind a share. The class lies in a file that
+    `parts=[FILE]` names: its code is part of what an evaluation is.
+
+    >>> import lecture04 as l4
+    >>> @l4.measure(l4.Metric("test/confidence", "confidence", ".3f", noisy=True))
+    ... class Confidence:
+    ...     def __init__(self, split, evaluation):
+    ...         self.found = []
+    ...     def add(self, logits_NV, place_N):
+    ...         self.found += logits_NV.softmax(-1).amax(-1).tolist()
+    ...     def metrics(self):
+    ...         return {"test/confidence": sum(self.found) / len(self.found)}
+    >>> Confidence.__name__
+    'Confidence'
     """
     for one in (metric, *more):
         declare(one)

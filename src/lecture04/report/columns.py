@@ -41,6 +41,13 @@ def column(name: str, label: str, format: str = "", about: str = "") -> Callable
     format  Python's format of a number
     about   one sentence for the legend
 
+    >>> import lecture04 as l4
+    >>> @l4.column("slowest", "slowest seed, s", ".0f")
+    ... def slowest(results, row):
+    ...     return max(results.of_row(row, "wall_seconds").values(), default=None)
+    >>> l4.table("mine").results.of_row("SwiGLU", "wall_seconds").keys()  # what such a function reads
+    dict_keys([0, 1])
+
     The function is called with (results, row) and gives a number, words, or None. Raises ValueError for a name that a
     metric has or another column; the same file read again replaces its own.
     """

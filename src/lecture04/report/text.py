@@ -74,7 +74,9 @@ def terminal_width() -> int:
 def _console(width: int, *, colour: bool) -> Console:
     from rich.console import Console
 
-    return Console(file=io.StringIO(), width=width, force_terminal=colour, color_system="standard" if colour else None)
+    colours = "standard" if colour else None
+    # In a notebook rich would show what is printed here instead of writing it down.
+    return Console(file=io.StringIO(), width=width, force_terminal=colour, force_jupyter=False, color_system=colours)
 
 
 def _printed(console: Console) -> str:

@@ -157,13 +157,7 @@ def render(template: str, *, scripts: list[str], templates: Path = TEMPLATES, st
 
     `templates`: a folder of templates beside ours, which may use our macros; `style`: CSS that is added to ours.
     """
-    jinja = Environment(
-        loader=FileSystemLoader([templates, TEMPLATES]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    jinja = environment_of(templates)
     jinja.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "ensure_ascii": False, "allow_nan": False}
     # A name that got past the escaping would still not run: the browser is told which scripts are ours.
     ours = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
@@ -171,9 +165,20 @@ def render(template: str, *, scripts: list[str], templates: Path = TEMPLATES, st
     policy = f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:"
     return jinja.get_template(template).render(
         scripts=[Markup(script) for script in scripts],  # noqa: S704 (ours, and from a package)
-        style=Markup("\n".join([*palette(), source("style.css"), style])),  # noqa: S704
+        style=Markup("\n".join([*palette(), source("table.css"), source("style.css"), style])),  # noqa: S704
         policy=policy,
         **values,
+    )
+
+
+def environment_of(*templates: Path) -> Environment:
+    """Jinja with our templates, after those of other folders; what is filled in is escaped."""
+    return Environment(
+        loader=FileSystemLoader([*templates, TEMPLATES]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
 
 
