@@ -15,7 +15,7 @@ from lecture04.nn.ffn import FFNS
 CONF = Path(__file__).parents[2] / "conf"
 FAMILIES = tuple(PARTS)
 CHOICES = [(family, name) for family in FAMILIES for name in registry.names(family)]
-PRESETS = {"garden_packed"}
+PRESETS = {"garden_packed", "shakespeare"}
 """Choices of a group that choose another one's too, and have no part of their own."""
 FILES = [path for f in FAMILIES for path in sorted((CONF / f).glob("*.yaml")) if path.stem not in PRESETS]
 
@@ -28,17 +28,29 @@ def test_registry_and_conf_offer_the_same_names(family):
 
 
 def test_no_family_escapes_these_tests():
-    assert {family for family, _ in registry.entries()} - {*FAMILIES} <= {"probe", "architecture", "metric", "column"}
+    assert {family for family, _ in registry.entries()} - {*FAMILIES} <= {
+        "probe",
+        "architecture",
+        "settle",
+        "metric",
+        "column",
+    }
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_a_file_names_its_part(path):
-    assert yaml.safe_load(path.read_text())["name"] == path.stem
+    content = yaml.safe_load(path.read_text())
+    assert content.get(path.parent.name, content)["name"] == path.stem
 
 
 @pytest.mark.parametrize(("family", "name"), CHOICES)
-def test_a_composed_choice_names_its_part(requested, family, name):
-    request = requested(f"{family}={name}")
+def test_a_composed_choice_names_its_part(requested, family, name, tmp_path):
+    if (family, name) == ("data", "text"):
+        (tmp_path / "a.txt").write_text("\n".join(map(str, range(200))))
+        text = [f"data.path={tmp_path}/a.txt", "data.documents=line", f"paths.outputs={tmp_path}"]
+    else:
+        text = []
+    request = requested(f"{family}={name}", *text)
     assert getattr(request.run, family, request.session.logger).name == name
 
 

@@ -61,6 +61,37 @@ class TrainedRun:
 
         return data.load(self.config, self.outputs).tokenizer
 
+    def sample(
+        self,
+        prompt: str = "",
+        *,
+        n: int = 1,
+        temperature: float = 1.0,
+        top_k: int | None = None,
+        top_p: float = 1.0,
+        seed: int = 0,
+        max_tokens: int | None = None,
+    ) -> list[str]:
+        """What the model writes: n texts that begin with the prompt, as `lecture04 sample` draws them.
+
+        max_tokens  new ones, at most; None: as many as a row of training has room for
+
+        Raises UserError for a prompt whose words are no tokens or that is too long.
+        """
+        from lecture04.nn.generate import Sampling, generate
+        from lecture04.training.sample import TOGETHER, of_run
+
+        subject = of_run(self.folder, self.outputs)
+        tokens = subject.prompt(prompt)
+        n_tokens, _ = subject.room(tokens, max_tokens)
+        given, how = tokens[subject.start is not None :], Sampling(temperature, top_k, top_p)
+        texts = list[str]()
+        for first in range(0, n, TOGETHER):
+            rows = range(first, min(first + TOGETHER, n))
+            drawn = generate(subject.model, tokens, n_tokens=n_tokens, how=how, seed=seed, rows=rows, ends=subject.ends)
+            texts += [subject.text([*given, *text]) for text in drawn]
+        return texts
+
     @property
     def _record(self) -> Record:
         return Record(self.folder)
@@ -78,7 +109,7 @@ def load(path: str | Path, outputs: str | Path = "outputs") -> TrainedRun:
     outputs  where results lie
 
     It has `.model` (a torch module in evaluation mode, loaded on first use), `.tokenizer`, `.metrics`, `.config`,
-    `.status` and `.folder`.
+    `.status` and `.folder`; `.sample(...)` lets the model write.
 
     >>> import lecture04 as l4
     >>> tiny = ["trainer.steps=20", "data.n_train=80", "data.n_val=20", "data.n_test=40", "logger=none"]
@@ -90,6 +121,9 @@ def load(path: str | Path, outputs: str | Path = "outputs") -> TrainedRun:
     >>> import torch
     >>> run.model(torch.tensor([tokens])).shape == (1, len(tokens), run.config.vocab_size)
     True
+    >>> texts = run.sample("the king", n=3, temperature=0.8, max_tokens=5)
+    >>> len(texts), {text[:8] for text in texts}
+    (3, {'the king'})
 
     Raises UserError where there is no such run, or more than one, and where its config cannot be read.
     """
