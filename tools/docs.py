@@ -33,7 +33,7 @@ def command(line: str, **environment: str) -> str:
     done = subprocess.run(
         [*python[words[0]], *words[1:]], cwd=ROOT, env=os.environ | own, stdout=subprocess.PIPE, text=True, check=True
     )
-    return done.stdout.strip() + "\n"
+    return done.stdout.replace(f"{ROOT}{os.sep}", "").strip() + "\n"
 
 
 def printed(program: str) -> str:

@@ -422,3 +422,10 @@ def test_the_time_left_takes_what_surrounds_the_training_once_a_run(tmp_path):
     found = show_plan.pace(tmp_path)
     assert found.minutes([100_000], 1) == pytest.approx((100 + 12.5) / 60)
     assert found.minutes([100_000, 1_000], 2) == pytest.approx((101 + 25) / 120)
+
+
+def test_a_manifest_says_nothing_of_the_session(plan_of):
+    """Typed with a logger or without, it is the same table."""
+    rows = {"a": ["ffn=relu"], "b": ["ffn=swiglu"]}
+    plain, logged = (plan_of(star(rows), *typed).manifest("") for typed in ((), ("logger=none", "paths.outputs=x")))
+    assert plain.rows["b"].overrides == logged.rows["b"].overrides == ("ffn=swiglu",)

@@ -19,7 +19,7 @@ from lecture04.records.metrics import METRICS, canonical
 from lecture04.records.record import Record, Status, find, is_other_code
 from lecture04.report.columns import is_known, known
 from lecture04.report.manifest import Manifest, ManifestRow
-from lecture04.sweep.rows import Row
+from lecture04.sweep.rows import Row, without_session
 from lecture04.training.start import source_lines, source_run
 
 Compose = Callable[[Sequence[str]], Request]
@@ -132,7 +132,7 @@ class Plan:
             mismatch=jobs[0].request.mismatch,
             runs={job.seed: job.record.folder.name for job in jobs},
             other_code=tuple(job.seed for job in jobs if is_other_code(job.record, job.request.run)),
-            overrides=row.overrides,
+            overrides=tuple(without_session(row.overrides)),
             slice=row.slice if self.sweep.design is Design.grid else None,
             tokens=jobs[0].request.run.data.tokens(),
         )

@@ -44,7 +44,7 @@ class Asked:
     @property
     def settings(self) -> list[str]:
         """Those of `fixed` that make another table."""
-        return _settings(self.fixed.values())
+        return without_session(self.fixed.values())
 
 
 def asked(overrides: Sequence[Override]) -> Asked:
@@ -62,7 +62,8 @@ def asked(overrides: Sequence[Override]) -> Asked:
     return Asked(fixed, axes, seeds)
 
 
-def _settings(lines: Iterable[str]) -> list[str]:
+def without_session(lines: Iterable[str]) -> list[str]:
+    """The overrides that can change a result."""
     return [line for line in lines if not is_session(line)]
 
 
@@ -189,5 +190,5 @@ def table_name(sweep: Table, ask: Asked, rows: Sequence[Row]) -> str:
     if sweep.name and not ask.settings:
         return sweep.name
     words = re.sub(r"[^A-Za-z0-9]+", "-", sweep.name or title(sweep, ask)).strip("-")[:40].strip("-")
-    digest = hashlib.sha256(repr([(row.name, _settings(row.overrides)) for row in rows]).encode()).hexdigest()[:6]
+    digest = hashlib.sha256(repr([(row.name, without_session(row.overrides)) for row in rows]).encode()).hexdigest()[:6]
     return f"{words}-{digest}"
