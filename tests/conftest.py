@@ -210,6 +210,13 @@ def _split(n_docs: int, seed: int) -> dict[str, Any]:
     return {"tokens": np.array(tokens, np.int16), "offsets": np.array(offsets, np.int64), "facts": facts}
 
 
+@pytest.fixture
+def text_lines(tmp_path):
+    """What data=text needs to be told, for a text of 200 lines."""
+    (tmp_path / "text.txt").write_text("\n".join(f"line {i} of a text" for i in range(200)))
+    return f"data.path={tmp_path}/text.txt", "data.documents=line", f"paths.outputs={tmp_path}"
+
+
 @pytest.fixture(scope="session")
 def tiny_corpus():
     """64, 24 and 32 documents of 5 to 12 predicted tokens over 15 words; ids 6 to 8 are the possessives."""

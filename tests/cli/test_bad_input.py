@@ -27,7 +27,7 @@ SMALL = (
     "logger=none",
     "hydra/launcher=basic",
 )
-LONGEST = 500  # characters; the choices of a metric are the longest
+LONGEST = 800  # characters; the choices of a metric are the longest
 
 
 def names(folder: Path) -> list[str]:

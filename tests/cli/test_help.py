@@ -30,7 +30,7 @@ def test_every_registered_part_is_listed_with_what_it_is(family):
 
 
 def test_no_family_is_left_out():
-    assert {family for family, _ in registry.entries()} == {*PARTS, "architecture", "probe"}
+    assert {family for family, _ in registry.entries()} == {*PARTS, "architecture", "probe", "settle"}
 
 
 @pytest.mark.parametrize("family", ["ffn", "norm", "placement", "attention", "posenc"])

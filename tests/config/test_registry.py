@@ -44,13 +44,8 @@ def test_a_file_names_its_part(path):
 
 
 @pytest.mark.parametrize(("family", "name"), CHOICES)
-def test_a_composed_choice_names_its_part(requested, family, name, tmp_path):
-    if (family, name) == ("data", "text"):
-        (tmp_path / "a.txt").write_text("\n".join(map(str, range(200))))
-        text = [f"data.path={tmp_path}/a.txt", "data.documents=line", f"paths.outputs={tmp_path}"]
-    else:
-        text = []
-    request = requested(f"{family}={name}", *text)
+def test_a_composed_choice_names_its_part(requested, family, name, text_lines):
+    request = requested(f"{family}={name}", *(text_lines if name == "text" else ()))
     assert getattr(request.run, family, request.session.logger).name == name
 
 

@@ -148,10 +148,11 @@ EVERY_CHOICE = [f"{family}={name}" for family in PARTS for name in registry.name
 
 
 @pytest.mark.parametrize("override", EVERY_CHOICE)
-def test_nothing_is_open_in_what_is_resolved(requested, override):
-    """But where null is a value: nothing is clipped, the test has the blocks of training, no source was looked for."""
-    request = requested(override, "optim.clip=null")
-    may_be = {".run.optim.clip", ".evaluation.length", ".run.init.start"}
+def test_nothing_is_open_in_what_is_resolved(requested, override, text_lines):
+    """But where null is a value: nothing is clipped, the test has the blocks of training, all of the training split is
+    measured, no source was looked for."""
+    request = requested(override, "optim.clip=null", *(text_lines if override == "data=text" else ()))
+    may_be = {".run.optim.clip", ".evaluation.length", ".evaluation.train_tokens", ".run.init.start"}
     assert ".run.optim.clip" in nulls(request) <= may_be
     for family in PARTS:
         part = getattr(request.run, family, request.session.logger)

@@ -74,7 +74,7 @@ def test_every_call_of_a_grid_names_its_slice(make_results):
     values = {f"lr {lr}: {row}": seeds for lr in (1, 2) for row, seeds in PPL.items()}
     slices = {row: row.partition(":")[0] for row in values}
     text = said(make_results(values, slices, design="grid"))
-    assert "lr 1: swiglu (-0.79 %) and lr 2: swiglu (-0.79 %) are better than the slice's first row" in text
+    assert "lr 1: swiglu (-0.79 %) and lr 2: swiglu (-0.79 %) are better than the first row of the slice" in text
 
 
 def test_the_smallest_effect_is_that_of_the_statistics(make_results):

@@ -137,11 +137,9 @@ def test_every_metric_has_the_scale_that_its_kind_needs(make_results):
     results = make_results({"a": (3.8, 3.9), "b": (3.7, 3.6)})
     scales = {name: judge_metric(results, name).scale for name in ("test/nll", "test/ppl", "pronouns/accuracy")}
     assert scales == {"test/nll": Identity(), "test/ppl": Log(), "pronouns/accuracy": Logit(500)}
-    assert all(
-        metric.scale == ("log" if name.endswith("/ppl") else "identity")
-        for name, metric in METRICS.items()
-        if name != "pronouns/accuracy"
-    )
+    for name, metric in METRICS.items():
+        is_share = name.endswith(("/accuracy", "/exact", "/grammatical"))
+        assert metric.scale == ("logit" if is_share else "log" if name.endswith(("/ppl", "/bpb")) else "identity"), name
 
 
 def test_an_earlier_name_in_the_manifest_and_in_the_records_is_todays_everywhere(table_folder, cell):

@@ -148,7 +148,9 @@ def _against(results: Results, verdicts: Sequence[Verdict]) -> str:
     design = results.manifest.design
     if design == "path" and len(verdicts) > 1:
         return "the row before"
-    return "the slice's first row" if design == "grid" else verdicts[0].reference
+    if design == "grid" and len({v.reference for v in verdicts}) > 1:
+        return "the first row of the slice"
+    return verdicts[0].reference
 
 
 def _rows(results: Results) -> str:

@@ -222,7 +222,7 @@ def _rows(results: Results, judged: Judged) -> Iterator[Note]:
         yield Note(
             row,
             f"{share.m} of {share.n} seeds diverged: the share that does lies between {share.low:.0%} and "
-            f"{share.high:.0%} (exact 95 % interval). The row is not in s",
+            f"{share.high:.0%} (exact 95 % interval). The noise of the others is taken without it",
         )
     about = results.manifest.rows
     for row in results.rows:

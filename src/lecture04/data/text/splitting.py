@@ -73,8 +73,8 @@ def survey(options: Text, paths: list[Path]) -> Survey:
         place_D = hash_D / 2.0**64  # uniform in [0, 1), of the document alone
         split_D = np.select([place_D < options.test, place_D < options.test + options.val], [TEST, VAL], TRAIN)
     else:
-        left_D = 1 - (np.cumsum(length_D) - length_D) / max(1, length_D.sum())
-        split_D = np.select([left_D <= options.test, left_D <= options.test + options.val], [TEST, VAL], TRAIN)
+        begin_D = np.cumsum(length_D) - length_D
+        split_D = np.searchsorted(_ends(options, int(length_D.sum()))[:2], begin_D, side="right")
     _check_all_there(options, split_D)
     n_identical = n_docs - len(np.unique(hash_D))
     return Survey(split_D.astype(np.uint8), int(length_D.sum()), n_identical, frozenset(alphabet))
@@ -88,10 +88,15 @@ def _survey_of_stream(options: Text, paths: list[Path]) -> Survey:
             alphabet.update(text)
     if not n_chars:
         raise ValueError(f"data.path={options.path}: there is no text in it.")
-    ends = tuple(int(n_chars * share) for share in (1 - options.val - options.test, 1 - options.test, 1))
+    ends = _ends(options, n_chars)
     if any(end == start for start, end in zip((0, *ends), ends, strict=False)):
         raise ValueError(f"data.path={options.path}: {n_chars} characters are too few for three splits.")
     return Survey(np.arange(3, dtype=np.uint8), n_chars, 0, frozenset(alphabet), ends)
+
+
+def _ends(options: Text, n_chars: int) -> tuple[int, ...]:
+    """The character at which each split of the tail ends."""
+    return tuple(round(n_chars * share) for share in (1 - options.val - options.test, 1 - options.test, 1))
 
 
 def _check_all_there(options: Text, split_D: np.ndarray) -> None:

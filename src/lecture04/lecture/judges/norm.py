@@ -117,7 +117,9 @@ def pre_grads(claim: Claim, evidence: Evidence) -> Finding:
     return by_readings(
         "; ".join(said),
         readings,
-        because="The first layers' norms hardly fall with depth where the last one's does, so that a sum of squares "
+        because="Tried as well, and further from all four figures: an untied head, Xavier's values, embeddings of "
+        "N(0, 0.02^2) and N(0, 1); a loss summed over tokens multiplies every norm alike. "
+        "The first layers' norms hardly fall with depth where the last one's does, so that a sum of squares "
         "over more layers does not stay. That each falls as 1/sqrt(L) supposes branches as large as the stream; with "
         f"torch's first values ours are smaller. The bound of x{bound:g} is our reading of the lecture's 'hardly'.",
     )

@@ -1,5 +1,6 @@
 """The tables of a sweep or a probe, none wider than a page: wide ones are split, and legends are left to the index."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ from lecture04.report.model import Column, Table
 from lecture04.report.results import Results
 from lecture04.report.table import asked_columns, columns_of_seeds, columns_of_verdicts, other_differences
 
-FIGURES, DIFFERENCES, SEEDS = 5, 4, 10
+FIGURES, DIFFERENCES, SEEDS = 5, 4, 5
 """Columns beside the rows' names that are no wider than a page: of figures, of differences with their intervals, of
 single seeds."""
 OF_FAMILY = {"step": "each row against the row before", "total": "each row against the first"}
@@ -77,7 +78,12 @@ def of_probe(item: Item) -> tuple[list[Folded], str]:
     # Without its title and the line that says what made it.
     text = (item.folder / "table.md").read_text(encoding="utf-8").split("\n", 1)[1].rpartition("Made by")[0]
     text, _, sentence = text.rstrip().rpartition("\n\n- ")
-    return parts(text), sentence
+    return parts(text), unescaped(sentence)
+
+
+def unescaped(text: str) -> str:
+    """A text as it was before it was made Markdown; whoever writes it makes it so again."""
+    return re.sub(r"\\([\\`*_{}\[\]()#+.!|<>~-])", r"\1", text)
 
 
 def parts(text: str) -> list[Folded]:

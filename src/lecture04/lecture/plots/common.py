@@ -32,6 +32,8 @@ STYLE: dict[Any, Any] = {
     "figure.constrained_layout.h_pad": 0.08,
     "figure.constrained_layout.w_pad": 0.08,
 }
+SERIES = [COLOURS[i] for i in (7, 5, 3, 4, 8, 6)]
+"""Colours of lines and groups: those that no verdict has, so that nothing looks better or worse that was not judged."""
 QUIET = LOOKS["within noise"].colour.light
 BAND = "0.88"
 SEED = "0.2"
@@ -91,7 +93,7 @@ def bars(sizes: Mapping[str, float], said: str) -> Figure:
     """A bar a row from 0, with its figure beside it."""
     figure, (axes,) = row_panels(list(sizes))
     for y, size in enumerate(sizes.values()):
-        axes.barh(y, size, height=0.6, color=COLOURS[0].light)
+        axes.barh(y, size, height=0.6, color=SERIES[0].light)
         beside(axes, y, f"{size:,.0f}", SEED)
     axes.xaxis.set_major_locator(MaxNLocator(5))
     axes.xaxis.set_major_formatter("{x:,.0f}")
@@ -108,7 +110,7 @@ def plain(axes: Axes) -> None:
 
 def stroke(i: int) -> dict[str, Any]:
     """The colour and the dashes of the i-th line."""
-    colour, dashes = line(i)
+    colour, (_, dashes) = SERIES[i % len(SERIES)], line(i + i // len(SERIES))  # as many dashes as colours
     return {"color": colour.light, "linestyle": (0, tuple(x / 2 for x in dashes)) if dashes else "-"}
 
 

@@ -8,8 +8,7 @@ from matplotlib.figure import Figure
 
 from lecture04.lecture.evidence import Evidence, NotYetError, curve, is_diverged, mean, numbers, seeds_of
 from lecture04.lecture.judges.norm import last_perplexity, unigram_perplexity
-from lecture04.lecture.plots.common import QUIET, legend_below, marked, note, panels, plot, stroke
-from lecture04.report.figures.style import COLOURS
+from lecture04.lecture.plots.common import QUIET, SERIES, legend_below, marked, note, panels, plot, stroke
 from lecture04.report.results import Results
 
 SMOOTH = 16  # positions
@@ -94,9 +93,9 @@ def warmup(evidence: Evidence) -> Figure:
             beside = x + 0.3 * i - 0.15 + 0.05 * (np.arange(len(ends)) - (len(ends) - 1) / 2)
             diverged = [is_diverged(results, row, seed) for seed in seeds_of(results, row)]
             for at, end, is_dead in zip(beside, ends, diverged, strict=True):
-                look = marked("diverged") if is_dead else {"marker": marker, "color": COLOURS[i].light, "markersize": 6}
+                look = marked("diverged") if is_dead else {"marker": marker, "color": SERIES[i].light, "markersize": 6}
                 axes.plot(at, end, **look, alpha=0.85, gid="seeds")
-        axes.plot([], [], marker, color=COLOURS[i].light, label=f"{name}-norm")
+        axes.plot([], [], marker, color=SERIES[i].light, label=f"{name}-norm")
     axes.plot([], [], **marked("diverged"), label="diverged")
     unigram_line(axes, evidence)
     axes.set_ylim(top=highest * 1.6)

@@ -16,6 +16,7 @@ from lecture04.lecture.judges.figures import lines
 from lecture04.lecture.plots.common import (
     QUIET,
     SEED,
+    SERIES,
     bars,
     beside,
     legend_below,
@@ -26,9 +27,8 @@ from lecture04.lecture.plots.common import (
     stroke,
     values_by,
 )
-from lecture04.report.figures.style import COLOURS
 
-OURS, OTHER = COLOURS[0].light, COLOURS[1].light
+OURS, OTHER = SERIES[0].light, SERIES[1].light
 ROUNDING = 1e-4
 """Below it a difference is rounding, in single precision."""
 FLOOR = 1e-17

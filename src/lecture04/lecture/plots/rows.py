@@ -92,6 +92,7 @@ _rows_plot("norm", "norm", "test/ppl", "LayerNorm and RMSNorm.")
 _rows_plot("recipe", "recipe", "test/ppl", "The path from 2017 to Llama, each row against the row before.")
 _rows_plot("recipe_pronouns", "recipe", "pronouns/accuracy", "The same path by the far pronouns that are right.")
 _rows_plot("worlds", "worlds", "test/ppl", "The recipe in three worlds, each a star of its own.")
+_rows_plot("worlds_pronouns", "worlds", "pronouns/accuracy", "The same by the far pronouns that are right.")
 _rows_plot("scratch", "uptrain", "test/ppl", "GQA and MQA trained from scratch, beside MHA.", only=SCRATCH)
 _rows_plot("nope_by_document", "nope_by_document", "test/ppl", "Position encodings on whole documents, against none.")
 
