@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 import transformers
@@ -63,7 +64,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         write(args.run, Path(place) / "hf")
         _, ours = folders.load(Path(place) / "hf")
-        theirs = transformers.AutoModelForCausalLM.from_pretrained(Path(place) / "hf").eval()
+        theirs: Any = transformers.AutoModelForCausalLM.from_pretrained(Path(place) / "hf").eval()
     n = args.tokens
 
     def draw_ours(batch: int) -> object:
