@@ -162,15 +162,15 @@ class Told:
 def show(subject: Subject, args: argparse.Namespace) -> None:
     """Print what a model writes: the first text of each batch as it is drawn, the others behind it."""
     from lecture04.nn.generate import Sampling, generate
+    from lecture04.training.sample import in_batches
 
     prompt = subject.prompt(args.prompt or "")
     n_tokens, set_by = subject.room(prompt, args.tokens)
     how = Sampling(**{name: value for name in HOW if (value := getattr(args, name)) is not None})
     given = prompt[subject.start is not None :]  # what every text begins with is not shown
     n_unfinished = n_sound = 0
-    lines, batch = Lines(sys.stdout), args.batch or TOGETHER
-    for first in range(0, args.n, batch):
-        rows = range(first, min(first + batch, args.n))
+    lines = Lines(sys.stdout)
+    for rows in in_batches(args.n, args.batch or TOGETHER):
         told = Told(subject.text, lines.write)
         told.add(*given)
         texts = generate(

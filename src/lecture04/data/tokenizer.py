@@ -19,14 +19,18 @@ def unknown_words(tokenizer: Tokenizer, text: str) -> list[str]:
     return [word for word in text.split() if not _has(tokenizer, word)]
 
 
+def is_read(tokenizer: Tokenizer, text: str) -> list[bool]:
+    """Of each character, whether a token stands for it that is not the unknown one. Raises what the package raises."""
+    encoding, unknown = tokenizer.encode(text, add_special_tokens=False), getattr(tokenizer.model, "unk_token", None)
+    read = [False] * len(text)
+    for token, (start, end) in zip(encoding.tokens, encoding.offsets, strict=True):
+        if token != unknown or text[start:end] == unknown:
+            read[start:end] = [True] * (end - start)
+    return read
+
+
 def _has(tokenizer: Tokenizer, word: str) -> bool:
     try:
-        encoding = tokenizer.encode(word, add_special_tokens=False)
+        return all(is_read(tokenizer, word))
     except Exception:  # of the package: an unknown token is named, and is no token
         return False
-    unknown = getattr(tokenizer.model, "unk_token", None)
-    is_known = [False] * len(word)
-    for token, (start, end) in zip(encoding.tokens, encoding.offsets, strict=True):
-        if token != unknown or word[start:end] == unknown:
-            is_known[start:end] = [True] * (end - start)
-    return all(is_known)

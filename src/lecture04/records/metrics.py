@@ -168,59 +168,42 @@ for _split in ("train", "val", "test"):
             about="NLL of a model that knows how frequent tokens are",
         )
     )
-declare(
-    Metric(
-        "pronouns/accuracy",
-        "pronouns",
-        ".4f",
-        scale="logit",
-        items="pronouns/n",
-        noisy=True,
-        lower_is_better=False,
-        about="how often the right one of his, her, its ranks first where the subject stands more than eval.window "
-        "tokens back",
-    )
+
+
+def _declare_share(name: str, label: str, items: str, items_label: str, about: str) -> None:
+    """The share of items that are right, judged as log odds, and the count of the items."""
+    declare(Metric(name, label, ".4f", scale="logit", items=items, noisy=True, lower_is_better=False, about=about))
+    declare(Metric(items, items_label, ",.0f"))
+
+
+_declare_share(
+    "pronouns/accuracy",
+    "pronouns",
+    "pronouns/n",
+    "pronouns, n",
+    "how often the right one of his, her, its ranks first where the subject stands more than eval.window tokens back",
 )
-declare(Metric("pronouns/n", "pronouns, n", ",.0f"))
-declare(
-    Metric(
-        "sample/grammatical",
-        "grammatical",
-        ".4f",
-        scale="logit",
-        items="sample/n",
-        noisy=True,
-        lower_is_better=False,
-        about="the share of documents drawn from the model (eval.n_samples) that the source's grammar can produce",
-    )
+_declare_share(
+    "sample/grammatical",
+    "grammatical",
+    "sample/n",
+    "samples, n",
+    "the share of documents drawn from the model (eval.n_samples) that the source's grammar can produce",
 )
-declare(Metric("sample/n", "samples, n", ",.0f"))
-declare(
-    Metric(
-        "answers/accuracy",
-        "accuracy",
-        ".4f",
-        scale="logit",
-        items="answers/n",
-        noisy=True,
-        lower_is_better=False,
-        about="how often the right token of an answer ranks first, given the right ones before it",
-    )
+_declare_share(
+    "answers/accuracy",
+    "accuracy",
+    "answers/n",
+    "answer tokens, n",
+    "how often the right token of an answer ranks first, given the right ones before it",
 )
-declare(Metric("answers/n", "answer tokens, n", ",.0f"))
-declare(
-    Metric(
-        "answers/exact",
-        "exact match",
-        ".4f",
-        scale="logit",
-        items="answers/problems",
-        noisy=True,
-        lower_is_better=False,
-        about="how many answers are right from their first token to their last",
-    )
+_declare_share(
+    "answers/exact",
+    "exact match",
+    "answers/problems",
+    "problems, n",
+    "how many answers are right from their first token to their last",
 )
-declare(Metric("answers/problems", "problems, n", ",.0f"))
 declare(
     Metric(
         "ffn/zeros",

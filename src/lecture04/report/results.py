@@ -67,11 +67,11 @@ class Results:
         """The rows whose number of parameters is clearly another than the matched one."""
         return [row for row, about in self.manifest.rows.items() if abs(about.mismatch) > MISMATCH_WARNING]
 
-    @property
+    @cached_property
     def other_tokens(self) -> list[str]:
         """The rows whose tokens are others than the first row's, so that no metric of tokens compares them."""
-        abouts = self.manifest.rows
-        return [row for row, about in abouts.items() if about.tokens != abouts[self.rows[0]].tokens]
+        tokens = {row: about.tokens for row, about in self.manifest.rows.items()}
+        return [row for row in tokens if tokens[row] != tokens[self.rows[0]]]
 
     @cached_property
     def records(self) -> dict[str, dict[int, Record]]:

@@ -6,7 +6,7 @@ n_tokens, why = subject.room(prompt, asked=None)
 generate(subject.model, prompt, n_tokens=n_tokens, ends=subject.ends, ...)
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -108,6 +108,12 @@ class Subject:
         return wanted, "--tokens says so" if asked is not None else "--tokens says how many where it is set"
 
 
+def in_batches(n: int, size: int = TOGETHER) -> Iterator[range]:
+    """The numbers of n samples, so many at a time."""
+    for first in range(0, n, size):
+        yield range(first, min(first + size, n))
+
+
 def of_run(folder: Path, outputs: Path) -> Subject:
     """What a finished run writes; its data lie in OUTPUTS/data. Raises UserError for a checkpoint that is not its."""
     run = read_run(folder)
@@ -142,8 +148,7 @@ def judged(model: LanguageModel, corpus: Corpus, run: config.Run, n_samples: int
     assert end is not None
     n_tokens = min(run.facts.max_len, longest or run.facts.max_len)
     n_right = 0
-    for first in range(0, n_samples, TOGETHER):
-        rows = range(first, min(first + TOGETHER, n_samples))
+    for rows in in_batches(n_samples):
         texts = generate(model, [start], n_tokens=n_tokens, how=Sampling(), seed=run.seed, rows=rows, ends=(end,))
         n_right += sum(text[-1] == end and not corpus.fault(text) for text in texts)
     return {"sample/grammatical": n_right / n_samples, "sample/n": n_samples}

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
     from lecture04.nn.model import LanguageModel
+    from lecture04.training.sample import Subject
 
 
 @dataclass(frozen=True, repr=False)
@@ -79,18 +80,24 @@ class TrainedRun:
         Raises UserError for a prompt whose words are no tokens or that is too long.
         """
         from lecture04.nn.generate import Sampling, generate
-        from lecture04.training.sample import TOGETHER, of_run
+        from lecture04.training.sample import in_batches
 
-        subject = of_run(self.folder, self.outputs)
+        subject = self._subject
         tokens = subject.prompt(prompt)
         n_tokens, _ = subject.room(tokens, max_tokens)
         given, how = tokens[subject.start is not None :], Sampling(temperature, top_k, top_p)
         texts = list[str]()
-        for first in range(0, n, TOGETHER):
-            rows = range(first, min(first + TOGETHER, n))
+        for rows in in_batches(n):
             drawn = generate(subject.model, tokens, n_tokens=n_tokens, how=how, seed=seed, rows=rows, ends=subject.ends)
             texts += [subject.text([*given, *text]) for text in drawn]
         return texts
+
+    @cached_property
+    def _subject(self) -> Subject:
+        """The model with what its tokens mean; loaded on first use."""
+        from lecture04.training.sample import of_run
+
+        return of_run(self.folder, self.outputs)
 
     @property
     def _record(self) -> Record:

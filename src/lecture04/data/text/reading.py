@@ -7,7 +7,8 @@ import glob
 import gzip
 import io
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import BinaryIO
@@ -52,7 +53,7 @@ def documents(options: Text, paths: Iterable[Path]) -> Iterator[str]:
     Raises ValueError in a sentence with the file and the place where it cannot be read.
     """
     for path in paths:
-        try:
+        with _said_of(path):
             match _suffix(path):
                 case ".parquet":
                     yield from filter(None, _parquet(path, options.field))
@@ -60,10 +61,6 @@ def documents(options: Text, paths: Iterable[Path]) -> Iterator[str]:
                     yield from filter(None, _json_lines(path, options.field))
                 case _:
                     yield from filter(None, _text(path, options))
-        except UnicodeDecodeError as e:
-            raise ValueError(f"{path}: not UTF-8: byte {e.object[e.start]:#04x} at {e.start} of what was read.") from e
-        except (OSError, EOFError, zstandard.ZstdError) as e:
-            raise ValueError(f"{path}: {getattr(e, 'strerror', None) or e}.") from e
 
 
 def pieces(options: Text, paths: Iterable[Path]) -> Iterator[str]:
@@ -73,13 +70,12 @@ def pieces(options: Text, paths: Iterable[Path]) -> Iterator[str]:
             raise ValueError(
                 f"data.documents=stream: {path} holds records, each of them a document; it is for files of text."
             )
-        try:
-            with _opened(path) as file, io.TextIOWrapper(file, encoding="utf-8", newline="") as text:
-                yield from cut(iter(lambda text=text: text.read(PIECE), ""))
-        except UnicodeDecodeError as e:
-            raise ValueError(f"{path}: not UTF-8: byte {e.object[e.start]:#04x} at {e.start} of what was read.") from e
-        except (OSError, EOFError, zstandard.ZstdError) as e:
-            raise ValueError(f"{path}: {getattr(e, 'strerror', None) or e}.") from e
+        with (
+            _said_of(path),
+            _opened(path) as file,
+            io.TextIOWrapper(file, encoding="utf-8", newline="") as text,
+        ):
+            yield from cut(iter(lambda text=text: text.read(PIECE), ""))
 
 
 def cut(texts: Iterable[str]) -> Iterator[str]:
@@ -95,6 +91,17 @@ def cut(texts: Iterable[str]) -> Iterator[str]:
             left = ""
     if left:
         yield left
+
+
+@contextmanager
+def _said_of(path: Path) -> Generator[None]:
+    """What keeps a file from being read, in one sentence with its name and the place."""
+    try:
+        yield
+    except UnicodeDecodeError as e:
+        raise ValueError(f"{path}: not UTF-8: byte {e.object[e.start]:#04x} at {e.start} of what was read.") from e
+    except (OSError, EOFError, zstandard.ZstdError) as e:
+        raise ValueError(f"{path}: {getattr(e, 'strerror', None) or e}.") from e
 
 
 def _in_package(path: str) -> Path | None:

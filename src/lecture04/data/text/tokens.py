@@ -6,8 +6,9 @@ Each has one token more than the text needs, END, which begins and ends a docume
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+
+from lecture04.data.tokenizer import is_read
 
 END = "<|endoftext|>"
 N_BYTES = 256
@@ -63,13 +64,10 @@ def check_covers(tokenizer: Tokenizer, texts: Sequence[str], path: str) -> None:
         return
     for text in texts:
         try:
-            found = tokenizer.encode(text, add_special_tokens=False)
+            read = is_read(tokenizer, text)
         except Exception as e:
             raise ValueError(f"data.tokenizer={path}: {e}") from e
-        seen = np.zeros(len(text) + 1, dtype=bool)
-        for start, end in found.offsets:
-            seen[start:end] = True
-        if lost := sorted({c for c, is_seen in zip(text, seen, strict=False) if not is_seen and not c.isspace()}):
+        if lost := sorted({c for c, is_there in zip(text, read, strict=True) if not is_there and not c.isspace()}):
             shown = " ".join(map(repr, lost[:5]))
             raise ValueError(
                 f"data.tokenizer={path}: it has no token for {shown} and no unknown token that could stand for them, "
