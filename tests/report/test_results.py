@@ -5,6 +5,7 @@ import json
 import math
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -217,3 +218,13 @@ def test_the_report_is_rebuilt_without_torch(table_folder):
     assert none.returncode == 1
     assert "no table lies there yet" in none.stderr
     assert "Traceback" not in none.stderr
+
+
+def test_a_metric_of_tokens_says_nothing_of_rows_with_other_tokens(make_results):
+    results = make_results({"bytes": (3.8, 3.9), "char": (3.7, 3.6), "bytes too": (3.5, 3.4)})
+    rows = {row: replace(about, tokens=row[:4]) for row, about in results.manifest.rows.items()}
+    apart = results.under(replace(results.manifest, rows=rows))
+    assert apart.other_tokens == ["char"]
+    assert apart.values("test/ppl") == results.values("test/ppl") | {"char": {}}
+    assert apart.of_row("char", "params") == results.of_row("char", "params"), "it is a fact of the model"
+    assert results.other_tokens == []
