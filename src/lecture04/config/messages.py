@@ -4,6 +4,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NoReturn
 
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
@@ -15,6 +16,7 @@ from lecture04.config.registry import names
 from lecture04.config.schema import PARTS
 from lecture04.config.settings import INTERNAL, owners, settings
 from lecture04.config.typed import in_shell, quoted, read
+from lecture04.interrupts import Stopped, listen
 from lecture04.terminal import width_of, wrapped
 
 
@@ -135,6 +137,7 @@ def leave(sentences: str) -> NoReturn:
 
 def run(main: Callable[[], object]) -> None:
     """Call a command's main function; what the user got wrong ends it with one sentence and exit code 1."""
+    listen()
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises instead of printing a trimmed traceback of its own
     try:
         main()
@@ -146,6 +149,7 @@ def run(main: Callable[[], object]) -> None:
         raise  # whoever read our output has gone: `terminal.readers_may_go` ends quietly
     except OSError as e:
         leave(f"{e.filename}: {e.strerror}." if e.filename and e.strerror else str(e))
-    except KeyboardInterrupt:
-        print("Interrupted. What is finished is kept; the same command goes on from there.", file=sys.stderr)
-        sys.exit(130)
+    except KeyboardInterrupt as e:
+        with suppress(OSError):  # the terminal may be the one that was closed
+            print("Interrupted. What is done is kept; the same command goes on from there.", file=sys.stderr)
+        sys.exit(e.exit_code if isinstance(e, Stopped) else 130)

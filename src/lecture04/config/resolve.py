@@ -137,6 +137,7 @@ def resolve(settings: Any, find_source: FindSource = from_nothing) -> Request:
         logger=part("logger", settings.logger, None),
         origin=fill(Origin, settings.origin, None),
         log_every=settings.trainer.log_every,
+        checkpoint_every=settings.trainer.checkpoint_every,
         parts=tuple(settings.parts),
     )
     return Request(run, _evaluation(settings, run), session, mismatch(run, match, budget))

@@ -72,12 +72,14 @@ class Trainer(Options):
 
     A run has trained when its last validation NLL is below the unigram model's less `diverged_margin` (nats a token).
     Where it is not, the run diverged if its loss broke down or stood still, and was not trained enough otherwise.
-    `log_every` is how many steps lie between two lines of metrics.jsonl.
+    `log_every` is how many steps lie between two lines of metrics.jsonl, and `checkpoint_every` how many between two
+    places that a stopped run can go on from; null for one a minute.
     """
 
     asked_only: ClassVar = {
         "epochs": (float | None, bounded(6.0, above=0, below=1e9)),
         "log_every": (int, bounded(50, at_least=1)),
+        "checkpoint_every": (int | None, bounded(None, at_least=1)),
     }
 
     steps: int = opened(
@@ -158,6 +160,7 @@ class Session:
     logger: Logger = field(default_factory=lambda: Logger(name="none"))
     origin: Origin = field(default_factory=Origin)
     log_every: int = 50
+    checkpoint_every: int | None = None
     parts: tuple[str, ...] = ()
 
 

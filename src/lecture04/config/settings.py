@@ -10,7 +10,7 @@ from lecture04.config.schema import PARTS, SESSION, Settings
 
 INTERNAL = ("origin", "sweep.name", "sweep.rows", "sweep.slices", "sweep.common", "init.start", "init.digest")
 """What nobody types: what is found out on the way, and what a sweep file alone can say."""
-OF_NO_RESULT = ("trainer.log_every",)
+OF_NO_RESULT = ("trainer.log_every", "trainer.checkpoint_every")
 """Settings outside the session's families that change no result either."""
 
 

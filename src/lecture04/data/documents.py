@@ -25,9 +25,9 @@ class Documents:
     def __init__(self, options: config.Layout) -> None:
         self.length = options.length
 
-    def training(self, split: Split, *, seed: int, batch_size: int) -> Iterator[Batch]:
+    def training(self, split: Split, *, seed: int, batch_size: int, start: int = 0) -> Iterator[Batch]:
         """See `training_batches`."""
-        return training_batches(split, seed=seed, batch_size=batch_size, length=self.length)
+        return training_batches(split, seed=seed, batch_size=batch_size, length=self.length, start=start)
 
     def evaluation(self, split: Split) -> Iterator[Batch]:
         """See `evaluation_batches`."""
@@ -96,14 +96,17 @@ def generator(name: str, seed: int) -> np.random.Generator:
     return np.random.default_rng(int.from_bytes(digest[:8], "little"))
 
 
-def training_batches(split: Split, *, seed: int, batch_size: int, length: int) -> Iterator[Batch]:
-    """Batches of `batch_size` documents, epoch after epoch without end; an epoch's last batch may be smaller."""
-    epoch = 0
+def training_batches(split: Split, *, seed: int, batch_size: int, length: int, start: int = 0) -> Iterator[Batch]:
+    """Batches of `batch_size` documents, epoch after epoch without end, without the first `start` of them.
+
+    An epoch's last batch may be smaller.
+    """
+    epoch, first = divmod(start, -(-split.n_docs // batch_size))
     while True:
         documents = order(split.n_docs, seed=seed, epoch=epoch)
-        for start in range(0, split.n_docs, batch_size):
-            yield make_batch(split, documents[start : start + batch_size], length)
-        epoch += 1
+        for at in range(first * batch_size, split.n_docs, batch_size):
+            yield make_batch(split, documents[at : at + batch_size], length)
+        epoch, first = epoch + 1, 0
 
 
 def evaluation_batches(split: Split, *, length: int, n_docs: int = 128) -> Iterator[Batch]:

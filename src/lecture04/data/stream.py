@@ -10,6 +10,7 @@ Shapes: B blocks, T tokens of a block.
 """
 
 from collections.abc import Iterator
+from itertools import count
 
 import numpy as np
 import torch
@@ -29,19 +30,19 @@ class Blocks:
     def __init__(self, options: config.Layout) -> None:
         self.length = options.length
 
-    def training(self, split: Split, *, seed: int, batch_size: int) -> Iterator[Batch]:
+    def training(self, split: Split, *, seed: int, batch_size: int, start: int = 0) -> Iterator[Batch]:
         """The documents in the order of a seed and epoch, cut anew in each; what is left at an epoch's end is dropped.
 
         Raises ValueError where all documents together are shorter than a block.
         """
-        epoch = 0
+        n_blocks = Concatenated(split, np.arange(split.n_docs)).length_in_blocks(self.length)  # in whatever order
+        epoch, left_out = divmod(start, -(-n_blocks // batch_size))
         while True:
             stream = Concatenated(split, order(split.n_docs, seed=seed, epoch=epoch))
-            n_blocks = stream.length_in_blocks(self.length)
-            for first in range(0, n_blocks, batch_size):
+            for first in range(left_out * batch_size, n_blocks, batch_size):
                 block_B = np.arange(first, min(first + batch_size, n_blocks))
                 yield stream.batch(block_B * self.length, self.length)
-            epoch += 1
+            epoch, left_out = epoch + 1, 0
 
     def evaluation(self, split: Split) -> Iterator[Batch]:
         """The documents in the split's order; the last block is filled up with padding."""
@@ -60,7 +61,7 @@ class Blocks:
 class Windows(Blocks):
     """Documents end to end, in windows that begin anywhere and are drawn anew; a test is cut into blocks."""
 
-    def training(self, split: Split, *, seed: int, batch_size: int) -> Iterator[Batch]:
+    def training(self, split: Split, *, seed: int, batch_size: int, start: int = 0) -> Iterator[Batch]:
         """Windows whose first token is drawn by the seed, each equally likely; none ends before the next begins.
 
         Raises ValueError where all documents together are shorter than a window.
@@ -68,8 +69,10 @@ class Windows(Blocks):
         stream = Concatenated(split, np.arange(split.n_docs))
         stream.length_in_blocks(self.length)
         rng = generator("data order", seed)
-        while True:
-            yield stream.batch(rng.integers(0, stream.length - self.length + 1, batch_size), self.length)
+        for step in count():
+            first_B = rng.integers(0, stream.length - self.length + 1, batch_size)
+            if step >= start:
+                yield stream.batch(first_B, self.length)
 
 
 class Concatenated:

@@ -139,8 +139,8 @@ class Batch:
 class Layout(Protocol):
     """How documents become batches."""
 
-    def training(self, split: Split, *, seed: int, batch_size: int) -> Iterator[Batch]:
-        """Batches in the order of a seed, epoch after epoch without end."""
+    def training(self, split: Split, *, seed: int, batch_size: int, start: int = 0) -> Iterator[Batch]:
+        """Batches in the order of a seed, epoch after epoch without end; the first `start` of them left out."""
         ...
 
     def evaluation(self, split: Split) -> Iterator[Batch]:

@@ -37,7 +37,14 @@ RUN = (
 EVALUATION = (("lecture04.training.evaluate", "evaluate"), ("lecture04.training.activity", "activity"))
 # What a run calls and what changes none of its parameters, metrics and states: it keeps, watches and evaluates them.
 HASHING = "lecture04.config.code"
-BESIDE_A_RUN = ("lecture04.records", "lecture04.training.evaluate:evaluate", "lecture04.training.memory", HASHING)
+BESIDE_A_RUN = (
+    "lecture04.records",
+    "lecture04.training.evaluate:evaluate",
+    "lecture04.training.memory",
+    "lecture04.training.resume",
+    "lecture04.interrupts",
+    HASHING,
+)
 # What reads the parameters that a run from a Hugging Face folder starts with; no other run executes it.
 FOLDERS = "lecture04.huggingface"
 COMPUTING = ("torch", "numpy")

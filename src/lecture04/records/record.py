@@ -7,6 +7,7 @@
     summary.json             how the training ended; written last, whole, by rename
     evals/KEY.json           an evaluation of the checkpoint, each under a key of its own
     train.log                the log, with the traceback of a failure
+    resume-STEP.safetensors  while it is trained: where it stood, to go on from there
     untracked.txt            why W&B has not got everything, where it has not
 
 A run without a summary was interrupted. Training's own outcome is written before the evaluation starts, so that a
@@ -14,6 +15,7 @@ failing metric loses no training.
 """
 
 import errno
+import hashlib
 import json
 import logging
 import math
@@ -21,7 +23,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
@@ -31,7 +33,7 @@ import yaml
 from filelock import FileLock, Timeout
 
 from lecture04.config import Evaluation, Reuse, Run, Session, UserError
-from lecture04.files import not_a_folder, not_writable, rename_unreadable, write_whole
+from lecture04.files import not_a_folder, not_writable, rename_unreadable, whole, write_whole
 from lecture04.records.config_file import written
 from lecture04.records.identity import identity, recorded, run_name
 from lecture04.records.metrics import canonical
@@ -70,6 +72,28 @@ class Status(StrEnum):
     def in_words(self) -> str:
         """As it is said to the user."""
         return "not trained enough to beat the unigram model" if self is Status.undertrained else self.value
+
+
+@dataclass(frozen=True)
+class Curve:
+    """How much of metrics.jsonl is meant: its first bytes, and their checksum."""
+
+    n_bytes: int
+    sha256: str
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in a file."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> "Curve":
+        """From a file. Raises KeyError, TypeError."""
+        return cls(int(content["n_bytes"]), str(content["sha256"]))
+
+    @classmethod
+    def of(cls, lines: bytes) -> "Curve":
+        """All of these."""
+        return cls(len(lines), hashlib.sha256(lines).hexdigest())
 
 
 @dataclass(frozen=True)
@@ -127,16 +151,7 @@ class Record:
 
     def logged(self, name: str) -> dict[float, float]:
         """{step: value} of a quantity of metrics.jsonl; what is not finite, and a line that is torn, do not count."""
-        path = self.folder / "metrics.jsonl"
-        found: dict[float, float] = {}
-        for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else []:
-            try:
-                measured = json.loads(line)
-            except ValueError:
-                continue
-            if measured.get(name) is not None:
-                found[measured["step"]] = measured[name]
-        return found
+        return {row["step"]: row[name] for row in self.rows() if row.get(name) is not None and "step" in row}
 
     def not_writable(self) -> str:
         """Why nothing more can be written here; empty where it can."""
@@ -164,11 +179,11 @@ class Record:
         write_whole(self.folder / "identity.json", json.dumps(recorded(run), indent=1) + "\n")
 
     def forget_failure(self, key: str) -> None:
-        """Take away what a failed or interrupted try left, unless another process holds its lock; results stay."""
+        """Take away that a try failed, unless another process holds its lock; it goes on from where it stood."""
         try:
             with self.lock().acquire(timeout=0):
                 if not self.status().is_result:
-                    self._clear()
+                    (self.folder / "summary.json").unlink(missing_ok=True)
                 elif self.evaluation(key).get("error"):
                     (self.folder / "evals" / f"{key}.json").unlink()
         except Timeout:
@@ -183,8 +198,13 @@ class Record:
 
     def _clear(self) -> None:
         names = ("config.yaml", "identity.json", "metrics.jsonl", "summary.json", "checkpoint.safetensors", UNTRACKED)
-        for leftover in names:
+        for leftover in (*names, *(path.name for path in self.folder.glob("resume-*"))):
             (self.folder / leftover).unlink(missing_ok=True)
+
+    def clear_torn(self) -> None:
+        """Take away what processes that were killed had begun to write."""
+        for part in (*self.folder.glob("*.part"), *self.folder.glob("evals/*.part")):
+            part.unlink(missing_ok=True)
 
     def note_untracked(self, why: str) -> None:
         """Write down that the tracker has not got everything."""
@@ -199,6 +219,35 @@ class Record:
         """One more line of metrics.jsonl."""
         with open(self.folder / "metrics.jsonl", "a", encoding="utf-8") as file:
             file.write(json.dumps(finite(row)) + "\n")
+
+    def curve(self) -> Curve:
+        """Of metrics.jsonl as it is."""
+        return Curve.of(self._lines())
+
+    def cut_curve(self, to: Curve) -> None:
+        """Leave of metrics.jsonl what was there at an earlier time. Raises ValueError where that is not there."""
+        lines = self._lines()
+        if Curve.of(lines[: to.n_bytes]) != to:
+            raise ValueError("metrics.jsonl does not begin as it did")
+        if len(lines) > to.n_bytes:
+            with whole(self.folder / "metrics.jsonl") as part:
+                part.write_bytes(lines[: to.n_bytes])
+
+    def rows(self) -> list[dict[str, float]]:
+        """The lines of metrics.jsonl; a line that is torn does not count."""
+        found = list[dict[str, float]]()
+        for line in self._lines().splitlines():
+            try:
+                measured = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(measured, dict):
+                found.append(measured)
+        return found
+
+    def _lines(self) -> bytes:
+        path = self.folder / "metrics.jsonl"
+        return path.read_bytes() if path.is_file() else b""
 
     def finish(self, status: Status, run: Run, command: str, **facts: Any) -> None:
         """Write the summary; the run has ended."""

@@ -2,21 +2,22 @@
 
 import logging
 import math
-import time
 from typing import Protocol
 
 import torch
 
+from lecture04 import interrupts
 from lecture04.config import Request, sizes
 from lecture04.data import types as data
 from lecture04.data.types import Corpus
-from lecture04.records.identity import evaluation_key
+from lecture04.nn.model import LanguageModel
+from lecture04.records.identity import evaluation_key, identity
 from lecture04.records.metrics import MEASURES
 from lecture04.records.record import Record, Status
 from lecture04.records.tracker import Tracker, tracker
-from lecture04.training import checkpoint, memory
+from lecture04.training import checkpoint, memory, resume
 from lecture04.training.evaluate import Evaluation, evaluate
-from lecture04.training.loop import Row, train
+from lecture04.training.loop import Row, Standing, train
 from lecture04.training.start import begin
 
 log = logging.getLogger(__name__)
@@ -41,10 +42,12 @@ def run(request: Request, record: Record, *, command: str, progress: Progress) -
         if record.is_complete(key):
             log.info("Nothing to do: the run is there, %s.", record.folder)
             return
+        record.clear_torn()
         try:
             corpus, extra = data.load(wanted, session.outputs), tuple(MEASURES.values())
             kept = checkpoint.load_sound(wanted, record.folder) if record.status().is_result else None
             if kept:
+                resume.clear(record.folder)  # a run that was killed between its summary and this
                 found = evaluate(kept, corpus, wanted, evaluation, extra)
             else:
                 with tracker(request, record.note_untracked) as watcher:
@@ -71,23 +74,44 @@ def as_json(found: Evaluation) -> dict[str, object]:
 def _train(
     request: Request, record: Record, corpus: Corpus, command: str, progress: Progress, watcher: Tracker
 ) -> None:
-    started = time.perf_counter()
-    run = request.run
+    run, own = request.run, str(identity(request.run))
     memory.reset_peak()
-    record.start(run, request.evaluation, command)
-    log.info("%s", command)
-    model = begin(run, request.session)
+    with torch.random.fork_rng(devices=[]):
+        kept = resume.latest(record, own)
+        if kept is None:
+            torch.manual_seed(run.seed)
+            record.start(run, request.evaluation, command)
+            at, model = Standing(), begin(run, request.session)
+        else:
+            at, model = kept.at, LanguageModel(run)
+            model.load_state_dict(kept.parameters)
+            torch.set_rng_state(kept.random)
+            log.info("Going on behind step %d.", at.step)
+        log.info("%s", command)
+        for row in record.rows():
+            watcher.log(row)
 
-    def keep(row: Row) -> None:
-        record.append(row)
-        watcher.log(row)
+        def log_row(row: Row) -> None:
+            record.append(row)
+            watcher.log(row)
 
-    outcome = train(model, corpus, run, log=keep, tick=progress, log_every=request.session.log_every)
+        keeper = resume.Keeper(record, own, request.session.checkpoint_every, kept.wall if kept else 0.0)
+        with interrupts.held():
+            outcome = train(
+                model,
+                corpus,
+                run,
+                log=log_row,
+                tick=progress,
+                log_every=request.session.log_every,
+                start=at,
+                pause=keeper,
+            )
     checkpoint.save(model, record.folder)
     metrics = {
         "tokens_per_second": outcome.tokens / outcome.seconds if outcome.seconds else math.nan,
         "peak_mib": memory.peak_mib(),
-        "wall_seconds": time.perf_counter() - started,
+        "wall_seconds": keeper.wall,
         "train_seconds": outcome.seconds,
         "steps": outcome.steps,
         "tokens": outcome.tokens,
@@ -101,3 +125,4 @@ def _train(
     if outcome.why:
         log.warning("%s: %s.", outcome.status.in_words.capitalize(), outcome.why)
     record.finish(outcome.status, run, command, why=outcome.why, metrics=metrics)
+    resume.clear(record.folder)
