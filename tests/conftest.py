@@ -149,6 +149,14 @@ def forked():
 
 
 @pytest.fixture(scope="session")
+def reading():
+    """As `forked`, for commands that read a text: without torch."""
+    commands = _program("forking").Commands(*LIGHT, "lecture04.data.text.prepare", "lecture04.huggingface.files")
+    yield commands
+    commands.close()
+
+
+@pytest.fixture(scope="session")
 def warm():
     """As `forked`, for commands that train: torch's four seconds are spent once."""
     commands = _program("forking").Commands(*WARM)

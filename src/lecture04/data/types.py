@@ -18,7 +18,6 @@ from lecture04 import config
 from lecture04.config.registry import Family
 
 PAD, IGNORE = 0, -100  # IGNORE is cross_entropy's own default
-SPLITS = ("train", "val", "test")
 AT_ONCE = 1 << 20
 """Tokens that are counted together."""
 
@@ -183,8 +182,8 @@ class Corpus(Splits):
         return self.train.counts(self.vocab_size)
 
     def _split(self, name: str) -> Split:
-        if name not in SPLITS:
-            raise ValueError(f"split is {name!r}, must be one of {', '.join(SPLITS)}")
+        if name not in config.SPLITS:
+            raise ValueError(f"split is {name!r}, must be one of {', '.join(config.SPLITS)}")
         return getattr(self, name)
 
 

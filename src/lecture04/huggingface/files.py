@@ -110,16 +110,18 @@ def source(folder: Path, settings: Any) -> config.Architecture:
     """What a run of these settings starts from, the model in `init.folder`; RoPE's layout is the run's.
 
     `settings` are those of the run, still open. Raises UserError as `read_settings`, and where the vocabulary or the
-    length does not fit (see `fits`).
+    length does not fit (see `fits` and `other_tokens`).
     """
     folder, (_, found) = Path(folder), read_settings(folder)
     try:
-        _, facts = data_of(settings)
+        data, facts = data_of(settings)
     except UserError:
         return found  # `resolve` says it of the run itself
     n_ctx = part("layout", settings.layout, SimpleNamespace(facts=facts)).length
     if errors := fits(found, facts.vocab_size, n_ctx):
         raise UserError("\n".join(f"{folder / CONFIG}: {line}" for line in errors))
+    if isinstance(data, config.Text) and (said := other_tokens(folder, data, Path(settings.paths.outputs))):
+        raise UserError(said)
     posenc = found.posenc
     if isinstance(posenc, config.Rope) and settings.posenc.name in ("rope", "rope_half"):
         posenc = replace(posenc, name=settings.posenc.name)  # either layout is read exactly
@@ -136,6 +138,22 @@ def fits(c: config.Architecture, vocab_size: int, n_ctx: int) -> list[str]:
     if c.n_ctx < n_ctx:
         errors.append(f"{c.n_ctx} positions: must be at least {n_ctx}, the length of a row (layout.length).")
     return errors
+
+
+def other_tokens(folder: Path, data: config.Text, outputs: Path) -> str:
+    """The first token of a folder's tokenizer.json that is another in a text of as many tokens, said; else empty."""
+    from lecture04.data.text.prepare import folder_of
+
+    if (theirs := tokenizer(folder)) is None or (ours := tokenizer(folder_of(data, outputs / "data"))) is None:
+        return ""
+    by_id = {token: word for word, token in ours.get_vocab().items()}
+    for word, token in sorted(theirs.get_vocab().items(), key=lambda entry: entry[1]):
+        if by_id.get(token, word) != word:
+            return (
+                f"{folder / TOKENIZER}: its token {token} is {word!r}, and that of data.tokenizer={data.tokenizer} "
+                f"{by_id[token]!r}; data.tokenizer={folder / TOKENIZER} reads a text as this model does."
+            )
+    return ""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from lecture04 import config
 from lecture04.config import RopeScaling
 from lecture04.data.stream import Blocks
-from lecture04.data.types import IGNORE, SPLITS, Corpus, Layout, MakeMeasure, Measure, Split
+from lecture04.data.types import IGNORE, Corpus, Layout, MakeMeasure, Measure, Split
 from lecture04.nn.model import LanguageModel
 from lecture04.training.activity import activity
 from lecture04.training.sample import judged
@@ -140,7 +140,7 @@ def evaluate(
         "test": test.metrics["test/nll"],
     }
     metrics = dict(test.metrics)
-    for name in SPLITS:
+    for name in config.SPLITS:
         metrics |= {f"{name}/nll": nll[name], f"{name}/ppl": ppl(nll[name])}
         if corpus.n_bytes:
             metrics |= {

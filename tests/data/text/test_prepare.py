@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
-from lecture04.config import Boundary, SplitBy
+from lecture04.config import SPLITS, Boundary, SplitBy
 from lecture04.data.text import prepare
-from lecture04.data.text.prepare import NAMES, TOKENIZER, about, folder_of, settle
+from lecture04.data.text.prepare import TOKENIZER, about, folder_of, settle
 from lecture04.data.text.source import text
 from lecture04.data.text.splitting import parts, survey
 from tests.data.text.conftest import lines, options
@@ -39,7 +39,7 @@ def test_the_arrays_hold_the_whole_text_in_its_splits(tmp_path, text_file, token
     expected = {0: [], 1: [], 2: []}
     for piece in parts(asked, [text_file], survey(asked, [text_file])):
         expected[piece.split].append(piece.text)
-    for i, name in enumerate(NAMES):
+    for i, name in enumerate(SPLITS):
         split = getattr(splits, name)
         assert documents_of(split, splits.tokenizer) == expected[i]
         assert splits.n_bytes[name] == sum(len(document.encode()) for document in expected[i])

@@ -2,7 +2,7 @@
 
 from lecture04.config.parts.attention import MLA, Attention, MultiHead, MultiQuery
 from lecture04.config.parts.context import Context, Model
-from lecture04.config.parts.data import Data, Facts, Garden, Garden1, Layout, Stream
+from lecture04.config.parts.data import SPLITS, Data, Facts, Garden, Garden1, Layout, Stream
 from lecture04.config.parts.ffn import FFN, GatedFFN, Match, Swish
 from lecture04.config.parts.norm import CentredNorm, Norm, Placement, PostNorm, SandwichNorm
 from lecture04.config.parts.posenc import T5, Learned, PosEnc, Rope, RopeScaling, Scaling, Shaw
@@ -23,6 +23,6 @@ __all__ = [
     "AdamW", "Addition", "Attention", "Boundary", "CentredNorm", "Context", "Data", "FFN", "Facts", "FixedLength",
     "Garden", "Garden1", "GatedFFN", "Induction", "Init", "Layout", "Learned", "Lengths", "Logger", "MLA", "MQAR",
     "Match", "Merge", "Model", "MultiHead", "MultiQuery", "Norm", "Optim", "Placement", "PosEnc", "PostNorm",
-    "Prepared", "Rope", "RopeScaling", "SGD", "SandwichNorm", "Scaling", "Schedule", "SelectiveCopy", "Sequences",
-    "Shaw", "SplitBy", "Stream", "Swish", "T5", "Task", "Text", "Uptrain", "WandB",
+    "Prepared", "Rope", "RopeScaling", "SGD", "SPLITS", "SandwichNorm", "Scaling", "Schedule", "SelectiveCopy",
+    "Sequences", "Shaw", "SplitBy", "Stream", "Swish", "T5", "Task", "Text", "Uptrain", "WandB",
 ]  # fmt: skip

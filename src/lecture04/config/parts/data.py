@@ -6,6 +6,9 @@ from typing import ClassVar, NamedTuple
 
 from lecture04.config.fields import Options, bounded, opened
 
+SPLITS = ("train", "val", "test")
+"""What a model is trained on, what is watched meanwhile, and what it is judged by."""
+
 
 class Facts(NamedTuple):
     """What has to be known of a source before anything is trained.

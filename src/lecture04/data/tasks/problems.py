@@ -19,7 +19,7 @@ from lecture04 import config
 from lecture04.data.cache import Arrays, cached, code_of
 from lecture04.data.tasks.accuracy import AnswerAccuracy
 from lecture04.data.tokenizer import of_words
-from lecture04.data.types import SPLITS, Split, Splits
+from lecture04.data.types import Split, Splits
 
 SEEDS = {"train": 1, "val": 2, "test": 3}
 HOLE = -1
@@ -60,7 +60,7 @@ def prepared(options: config.Task, cache: Path, draw: Draw, words: Sequence[str]
             arrays[f"{name}.offsets"],
             {"answer": arrays[f"{name}.answer"], "length": arrays[f"{name}.length"]},
         )
-        for name in SPLITS
+        for name in config.SPLITS
     }
     return Splits(
         train=splits["train"],

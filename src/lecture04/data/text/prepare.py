@@ -27,7 +27,7 @@ from rich.console import Console
 from rich.progress import Progress
 from tokenizers import Tokenizer
 
-from lecture04.config import Prepared, Text
+from lecture04.config import SPLITS, Prepared, Text
 from lecture04.config.code import code
 from lecture04.config.registry import PACKAGE, register
 from lecture04.data.text import tokens
@@ -35,7 +35,6 @@ from lecture04.data.text.reading import files
 from lecture04.data.text.splitting import TRAIN, Piece, parts, survey
 from lecture04.files import rename_unreadable, write_whole
 
-NAMES = ("train", "val", "test")
 TOKENIZER, ABOUT = "tokenizer.json", "about.json"
 AT_ONCE = 64
 """Pieces that are handed to the tokenizers package together; it works on them side by side."""
@@ -184,7 +183,7 @@ def _prepare(options: Text, paths: list[Path], home: Path) -> dict[str, Any]:
         finally:
             shutil.rmtree(part, ignore_errors=True)
     n_tokens, vocab_size = sum(writer.n_tokens for writer in writers), made["vocab_size"]
-    counts = ", ".join(f"{w.n_docs:,} {name}" for name, w in zip(NAMES, writers, strict=True))
+    counts = ", ".join(f"{w.n_docs:,} {name}" for name, w in zip(SPLITS, writers, strict=True))
     identical = f"; {found.n_identical:,} documents are equal to an earlier one" if found.n_identical else ""
     said = f"data=text: {n_tokens:,} tokens, a vocabulary of {vocab_size:,}; documents: {counts}{identical}."
     print(said, home / made["digest"], file=sys.stderr)
@@ -233,7 +232,7 @@ def _write(part: Path, pieces: Iterator[Piece], tokenizer: Tokenizer, options: T
     vocab_size, end = tokenizer.get_vocab_size(), tokenizer.token_to_id(tokens.END)
     assert end is not None
     dtype = np.uint16 if vocab_size <= 1 << 16 else np.uint32
-    writers = [_Writer(part, name, dtype, end) for name in NAMES]
+    writers = [_Writer(part, name, dtype, end) for name in SPLITS]
     try:
         while batch := list(islice(pieces, AT_ONCE)):
             texts = [piece.text for piece in batch]
@@ -254,7 +253,7 @@ def _finish(part: Path, writers: list[_Writer], tokenizer: Tokenizer) -> dict[st
     tokenizer.save(str(part / TOKENIZER))
     of_tokenizer = _digest_of(part)
     digest = hashlib.sha256(of_tokenizer.encode())
-    for name, writer in zip(NAMES, writers, strict=True):
+    for name, writer in zip(SPLITS, writers, strict=True):
         np.asarray(writer.offsets).tofile(part / f"{name}.offsets")
         digest.update(writer.sha.digest() + writer.offsets.tobytes())
     train = writers[TRAIN]
@@ -270,8 +269,8 @@ def _finish(part: Path, writers: list[_Writer], tokenizer: Tokenizer) -> dict[st
         **asdict(found),
         "end": tokenizer.token_to_id(tokens.END),
         "dtype": np.dtype(train.dtype).name,
-        "n_bytes": {name: writer.n_bytes for name, writer in zip(NAMES, writers, strict=True)},
-        "sha256": {name: writer.sha.hexdigest() for name, writer in zip(NAMES, writers, strict=True)},
+        "n_bytes": {name: writer.n_bytes for name, writer in zip(SPLITS, writers, strict=True)},
+        "sha256": {name: writer.sha.hexdigest() for name, writer in zip(SPLITS, writers, strict=True)},
         "sizes": {file.name: file.stat().st_size for file in sorted(part.iterdir())},
     }
     write_whole(part / ABOUT, json.dumps(said, indent=1))

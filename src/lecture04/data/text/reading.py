@@ -7,6 +7,7 @@ import glob
 import gzip
 import io
 import json
+import zlib
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -100,7 +101,7 @@ def _said_of(path: Path) -> Generator[None]:
         yield
     except UnicodeDecodeError as e:
         raise ValueError(f"{path}: not UTF-8: byte {e.object[e.start]:#04x} at {e.start} of what was read.") from e
-    except (OSError, EOFError, zstandard.ZstdError) as e:
+    except (OSError, EOFError, zlib.error, zstandard.ZstdError) as e:
         raise ValueError(f"{path}: {getattr(e, 'strerror', None) or e}.") from e
 
 

@@ -7,7 +7,7 @@ from tokenizers import Tokenizer
 
 from lecture04 import config
 from lecture04.config.registry import register
-from lecture04.data.text.prepare import NAMES, TOKENIZER, about, folder_of
+from lecture04.data.text.prepare import TOKENIZER, about, folder_of
 from lecture04.data.types import Split, Splits
 
 
@@ -21,7 +21,7 @@ def text(options: config.Text, cache: Path) -> Splits:
             np.memmap(folder / f"{name}.tokens", dtype=said["dtype"], mode="r"),
             np.fromfile(folder / f"{name}.offsets", dtype=np.int64),
         )
-        for name in NAMES
+        for name in config.SPLITS
     }
     return Splits(
         train=splits["train"],

@@ -44,7 +44,10 @@ def trained_bpe(texts: Iterator[str], vocab_size: int) -> Tokenizer:
 
 
 def of_file(path: Path) -> Tokenizer:
-    """A tokenizer.json, with END where it has none. Raises ValueError where it is none."""
+    """A tokenizer.json, with END where it has none.
+
+    Raises ValueError where it is none, and where its ids are no rows of a table of as many embeddings.
+    """
     try:
         made = Tokenizer.from_str(path.read_text(encoding="utf-8"))
     except OSError as e:
@@ -53,20 +56,33 @@ def of_file(path: Path) -> Tokenizer:
         ) from e
     except Exception as e:  # the package raises plain Exception
         raise ValueError(f"data.tokenizer={path}: no tokenizer.json: {e}.") from e
+    _check_ids(made, path)
     made.no_padding()
     made.no_truncation()
     return _with_end(made)
 
 
+def _check_ids(tokenizer: Tokenizer, path: Path) -> None:
+    vocabulary = tokenizer.get_vocab()
+    size, ids = len(vocabulary), set(vocabulary.values())
+    if missing := sorted(set(range(size)) - ids):
+        shown = ", ".join(map(str, missing[:5])) + ", ..." * (len(missing) > 5)
+        raise ValueError(
+            f"data.tokenizer={path}: its {size:,} tokens must have the ids 0 to {size - 1}, each of them once; "
+            f"none has {shown}, and the largest id is {max(ids)}."
+        )
+
+
 def check_covers(tokenizer: Tokenizer, texts: Sequence[str], path: str) -> None:
     """Raise ValueError where a tokenizer without an unknown token leaves out characters of a text."""
-    if getattr(tokenizer.model, "unk_token", None) is not None:
+    unknown = getattr(tokenizer.model, "unk_token", None)
+    if unknown is not None and tokenizer.token_to_id(unknown) is not None:
         return
     for text in texts:
         try:
             read = is_read(tokenizer, text)
         except Exception as e:
-            raise ValueError(f"data.tokenizer={path}: {e}") from e
+            raise ValueError(f"data.tokenizer={path}: it cannot read the text: {e}.") from e
         if lost := sorted({c for c, is_there in zip(text, read, strict=True) if not is_there and not c.isspace()}):
             shown = " ".join(map(repr, lost[:5]))
             raise ValueError(

@@ -6,7 +6,7 @@ import pandas as pd
 
 from lecture04 import config
 from lecture04.config.registry import register
-from lecture04.data.types import SPLITS, load
+from lecture04.data.types import load
 from lecture04.lecture.probes.options import Probe
 from lecture04.lecture.probes.text import number, times
 
@@ -24,7 +24,7 @@ def unigram(request: config.Request, options: Probe) -> pd.DataFrame:
     """
     corpus = load(request.run, request.session.outputs)
     rows: list[Row] = []
-    for split in SPLITS:
+    for split in config.SPLITS:
         nll = {"uniform": math.log(corpus.vocab_size), "unigram": corpus.unigram_nll(split)}
         if corpus.has_truth:
             nll["true"] = corpus.true_nll(split)

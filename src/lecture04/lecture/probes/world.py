@@ -16,7 +16,7 @@ import pandas as pd
 from lecture04 import config
 from lecture04.config.registry import register
 from lecture04.data.garden.source import FACTS
-from lecture04.data.types import SPLITS, Corpus, Split, load
+from lecture04.data.types import Corpus, Split, load
 from lecture04.lecture.probes.common import trained
 from lecture04.lecture.probes.expected import ExpectedExcess, language_of, pairing_counts, pairings
 from lecture04.lecture.probes.finished import Finished, of_config, sweep_command
@@ -57,7 +57,7 @@ Row = tuple[str, str, str, str, int | None, str, float]
 def accounted(corpus: Corpus, window: int) -> Iterator[Row]:
     """What the corpus is, split by split: documents, lengths, entropy, pronouns."""
     yield "", CORPUS, ALL, "", None, "vocabulary", corpus.vocab_size
-    for name in SPLITS:
+    for name in config.SPLITS:
         split: Split = getattr(corpus, name)
         lengths = np.diff(split.offsets) - 1
         nats = corpus.true_nll(name)
