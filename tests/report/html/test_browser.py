@@ -53,7 +53,29 @@ def test_every_plot_is_drawn_and_the_page_is_no_wider_than_the_screen(visit, pag
     charts = {figure.get_attribute("data-chart") for figure in page.locator("figure[data-chart]:visible").all()}
     assert {"forest", "strip", "val/nll", "train/loss"} <= charts
     assert ("waterfall" in charts) == (name == "path")
+    assert ("grid" in charts) == (name == "grid")
     assert ("positions" in charts) == (name == "star")
+
+
+def test_a_grid_has_a_line_a_row_from_slice_to_slice(visit, pages, recall, choose):
+    """Every run that ended is a dot, the slices stand in their order, and a metric that is chosen is drawn."""
+    page = visit(pages["recall"])
+    plot = page.locator("figure[data-chart=grid] .plot svg")
+    labels = plot.locator(".role-axis-label text").all_text_contents()
+    assert [label for label in labels if "pairs" in label] == ["4 pairs", "8 pairs", "16 pairs"]
+    names = {"width 128", "width 64", "width 32"}
+    assert names <= set(plot.locator(".mark-text.role-mark text").all_text_contents())
+    dots = plot.locator(".mark-symbol path")
+    ended = sum(math.isfinite(x) for seeds in collect(recall).values("test/ppl").values() for x in seeds.values())
+    assert dots.count() == ended
+    said = [dot.get_attribute("aria-label") for dot in dots.all()]
+    assert sum("16 pairs" in text and "width 64" in text for text in said) == 3
+    choose(page, "#metric", "train/nll")
+    assert "train" in page.locator("figure[data-chart=grid] figcaption").inner_text()
+    page.locator("details.chooser summary").click()
+    page.get_by_label("16 pairs: width 32").uncheck()
+    drawn(page)
+    assert names - {"width 32"} == names & set(plot.locator(".mark-text.role-mark text").all_text_contents())
 
 
 def test_names_are_shown_and_not_run(visit, pages, star):

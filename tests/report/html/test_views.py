@@ -6,7 +6,8 @@ from collections import Counter
 
 import pytest
 
-from lecture04.report.html.views import MOST_CONTRASTS, NO_VERDICTS, choices, combinations
+from lecture04.report.figures import data
+from lecture04.report.html.views import MOST_CONTRASTS, NO_VERDICTS, choices, combinations, metric_data
 from lecture04.report.html.views import shown as as_shown
 from lecture04.report.html.views import views as judged_views
 from lecture04.report.results import collect
@@ -135,3 +136,33 @@ def test_a_table_of_very_many_rows_keeps_its_own_baseline(hundred, make_sweep):
         assert found["test/ppl"] == expected
         assert {found[metric] for metric in found if metric != "test/ppl"} == {1}
         assert sum(found.values()) * len(results.rows) <= MOST_CONTRASTS
+
+
+def test_a_grids_lines_end_at_the_means_of_the_last_slice(recall):
+    results = collect(recall)
+    for view in judged_views(results).values():
+        grid = metric_data(view)["grid"]
+        values = results.values(view.judged.metric)
+        low, high = grid["range"]
+        assert all(low < x < high for seeds in values.values() for x in seeds.values() if math.isfinite(x))
+        assert set(grid["ends"]) == {"width 128", "width 64", "width 32"}
+        for name, (mean, place) in grid["ends"].items():
+            seeds = values[f"16 pairs: {name}"].values()
+            assert mean == pytest.approx(sum(seeds) / len(seeds), rel=1e-4)
+            assert low <= place <= high
+
+
+@pytest.mark.parametrize(
+    ("labels", "is_one"),
+    [
+        (["4 pairs", "8 pairs", "16 pairs"], True),
+        (["lr 1e-2", "lr 1e-3"], True),
+        (["4 pairs", "16 pairs", "8 pairs"], False),
+        (["4 pairs", "4.0 pairs"], False),
+        (["copy", "sort"], False),
+        (["copy 1", "sort 2"], False),
+        (["lr 1e-3, 0 steps", "lr 1e-3, 200 steps"], False),
+    ],
+)
+def test_a_line_joins_slices_that_are_one_quantity(labels, is_one):
+    assert data.is_one_quantity(labels) == is_one

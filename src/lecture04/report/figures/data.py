@@ -1,6 +1,7 @@
 """What the figures show, as plain numbers: one source for the page's charts and for the PNG, SVG and PDF of papers."""
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,9 @@ CURVES = {
 POSITIONS = "excess over the true NLL, nats per token (lower is better)"
 PLOT_HEIGHT = 300
 """Pixels of the page's curves."""
+LABEL = 13
+"""Pixels from the label of a curve to the next one."""
+NUMBER = re.compile(r"([-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)")
 SAME = 1e-6
 """Nats by which the true distribution's NLL may differ between runs that were measured on the same tokens."""
 
@@ -105,6 +109,11 @@ def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list
     return [places[i] for i in range(len(wanted))]
 
 
+def label_places(wanted: Sequence[float], low: float, high: float) -> list[float]:
+    """`spread`, for the labels of the page's lines, whose y axis reaches from `low` to `high`."""
+    return spread(wanted, LABEL * (high - low) / PLOT_HEIGHT, low, high)
+
+
 def margins(judged: Judged) -> list[float]:
     """Where the dotted lines of a declared margin stand, in shown units; none where no margin was declared."""
     delta = judged.verdicts[0].margin if judged.verdicts else None
@@ -180,9 +189,24 @@ def grid(results: Results, judged: Judged) -> dict[str, dict[str, list[float]]]:
         return {}
     found = dict[str, dict[str, list[float]]]()
     for row, seeds in results.values(judged.metric).items():
-        name = row.removeprefix(f"{slices[row]}: ")
-        found.setdefault(name, {})[slices[row]] = [value for _, value in sorted(seeds.items())]
+        found.setdefault(within_slice(row, slices[row]), {})[slices[row]] = [
+            value for _, value in sorted(seeds.items())
+        ]
     return found
+
+
+def within_slice(row: str, of_slice: str) -> str:
+    """The name of a grid's row without that of its slice."""
+    return row.removeprefix(f"{of_slice}: ")
+
+
+def is_one_quantity(labels: Sequence[str]) -> bool:
+    """Whether labels are a quantity that grows or falls, as `4 pairs`, `8 pairs`: one number each, the same words."""
+    split = [NUMBER.split(label) for label in labels]
+    if any(len(parts) != 3 for parts in split) or len({(before, after) for before, _, after in split}) != 1:
+        return False
+    values = [float(number) for _, number, _ in split]
+    return values in (sorted(set(values)), sorted(set(values), reverse=True))
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ def charts() -> dict[str, dict[str, Any]]:
         "forest": forest(),
         "strip": strip(),
         "waterfall": waterfall(),
+        "grid": grid(),
         **{name: curves("step", title) for name, title in CURVES.items()},
         "positions": curves("position in the block, tokens", POSITIONS),
     }
@@ -157,6 +158,44 @@ def waterfall() -> Layers:
 _WATERFALL_TIP = {"row": "row", "said": "from, to", "interval": "interval", "verdict": "verdict"}
 
 
+def _ends(y: dict[str, Any]) -> tuple[alt.Chart, alt.Chart]:
+    """The name of each line right of the plot, and the leader from the line's end to it."""
+    ends = alt.Chart(ENDS)
+    leader = ends.mark_rule(x2Offset=LEADER, strokeWidth=1.5, aria=False).encode(
+        x=alt.XValue("width"),
+        x2=alt.X2Value("width"),
+        y=alt.Y("mean", **y),
+        y2="place",
+        color=alt.Color(**_own("colour")),
+        strokeDash=alt.StrokeDash(**_own("dash")),
+    )
+    name = ends.mark_text(align="left", dx=LEADER + 3, color="var(--ink)", aria=False).encode(
+        x=alt.XValue("width"), y=alt.Y("place", **y), text="said:N"
+    )
+    return leader, name
+
+
+def grid() -> Layers:
+    """A line a row from slice to slice through its means, a dot a run; its name stands at its end."""
+    base = alt.Chart(ROWS, width="container", height=PLOT_HEIGHT)
+    x = alt.X("slice:N", sort=None, title=None, scale=alt.Scale(type="point", padding=0), axis=alt.Axis(labelAngle=0))
+    y: dict[str, Any] = {"type": "quantitative", "title": X_TITLE, "scale": alt.Scale(zero=False)}
+    colour = alt.Color(**_own("colour"))
+    tip = [alt.Tooltip("line:N", title="row"), "slice:N", "seed:N", alt.Tooltip("said:N", title="value")]
+    return alt.layer(
+        base.mark_line(aria=False).encode(
+            x=x,
+            y=alt.Y("mean", **y),
+            detail="line:N",
+            order="place:Q",
+            color=colour,
+            strokeDash=alt.StrokeDash(**_own("dash")),
+        ),
+        base.mark_circle(size=40, opacity=0.75).encode(x=x, y=alt.Y("value", **y), color=colour, tooltip=tip),
+        *_ends(y),
+    )
+
+
 def curves(x_title: str, y_title: str) -> Layers:
     """A line a row, with the band from its lowest seed to its highest and its name at its end.
 
@@ -172,7 +211,6 @@ def curves(x_title: str, y_title: str) -> Layers:
     tip = [alt.Tooltip("row:N"), alt.Tooltip("x:Q", title=x_title.partition(",")[0], format=",.0f")]
     tip += [alt.Tooltip(f"{name}:Q", title=name, format=".4f") for name in ("mean", "low", "high")]
     colour = alt.Color(**_own("colour"))
-    ends = alt.Chart(ENDS)
     lines = alt.Chart(LINES)
     dotted = lines.mark_rule(color="var(--ink)", strokeDash=[2, 3], aria=False)
     return alt.layer(
@@ -192,17 +230,7 @@ def curves(x_title: str, y_title: str) -> Layers:
             strokeDash=alt.StrokeDash(**_own("dash")),
             strokeWidth=width,
         ),
-        ends.mark_rule(x2Offset=LEADER, strokeWidth=1.5, aria=False).encode(
-            x=alt.XValue("width"),
-            x2=alt.X2Value("width"),
-            y=alt.Y("mean", **y),
-            y2="place",
-            color=colour,
-            strokeDash=alt.StrokeDash(**_own("dash")),
-        ),
-        ends.mark_text(align="left", dx=LEADER + 3, color="var(--ink)", aria=False).encode(
-            x=alt.XValue("width"), y=alt.Y("place", **y), text="said:N"
-        ),
+        *_ends(y),
         base.mark_point(clip=True, filled=True, size=100, aria=False)
         .encode(
             x=x,

@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -27,8 +27,6 @@ MOST_BYTES = 2_000_000
 """Of one file: it is sent by mail and opened on phones."""
 MOST_BEFORE_TABLE = 15
 """Rows of a forest plot that stands above its table; a longer one stands below."""
-LABEL = 13
-"""Pixels from the label of a curve to the next one."""
 
 
 def page(results: Results) -> str:
@@ -89,7 +87,8 @@ def _content(results: Results, found: dict[str, View], trained: float | None) ->
         },
         "trained": trained,
         "charts": drawing().charts,
-        "lines": _lines(results),
+        "lines": _lines(results.rows),
+        "grid": _grid(results),
         "looks": {name: [look.shape, look.filled] for name, look in LOOKS.items()},
     }
 
@@ -100,12 +99,27 @@ def _best(results: Results, metric: str) -> str:
     return "" if best is None else f"{METRICS[metric].label} {best:{METRICS[metric].format}}"
 
 
-def _lines(results: Results) -> list[list[Any]]:
-    """[colour's name, dashes, width] of each row's curve."""
-    if len(results.rows) > MOST_TOLD_APART:
-        return [["var(--ink)", [], 2.5], *(["var(--thread)", [], 1] for _ in results.rows[1:])]
-    lines = map(line, range(len(results.rows)))
+def _lines(names: Collection[str]) -> list[list[Any]]:
+    """[colour's name, dashes, width] of the line of each of these rows."""
+    if len(names) > MOST_TOLD_APART:
+        return [["var(--ink)", [], 2.5], *(["var(--thread)", [], 1] for _ in range(len(names) - 1))]
+    lines = map(line, range(len(names)))
     return [[f"var(--line-{COLOURS.index(colour)})", list(dashes), 2] for colour, dashes in lines]
+
+
+def _grid(results: Results) -> dict[str, Any]:
+    """The slices of a grid in their order, the names and looks of its lines, and [line, slice] of each row.
+
+    Empty where the slices are no quantity, so that a line from one to the next would mean nothing.
+    """
+    of_row = results.slices or {}
+    slices = list(dict.fromkeys(of_row.values()))
+    if len(slices) < 2 or not data.is_one_quantity(slices):
+        return {}
+    name = {row: data.within_slice(row, of_row[row]) for row in results.rows}
+    names = list(dict.fromkeys(name.values()))
+    places = [[names.index(name[row]), slices.index(of_row[row])] for row in results.rows]
+    return {"slices": slices, "names": names, "lines": _lines(names), "places": places}
 
 
 def _curves(results: Results, by_row: dict[str, data.Curve], best: float | None) -> dict[str, Any]:
@@ -118,8 +132,7 @@ def _curves(results: Results, by_row: dict[str, data.Curve], best: float | None)
     low, high = data.y_range(by_row.values(), best)
     told_apart = len(results.rows) <= MOST_TOLD_APART
     labelled = [row for row in by_row if told_apart or row == results.rows[0]]
-    gap = LABEL * (high - low) / data.PLOT_HEIGHT
-    places = dict(zip(labelled, data.spread([by_row[row].mean[-1] for row in labelled], gap, low, high), strict=True))
+    places = dict(zip(labelled, data.label_places([by_row[row].mean[-1] for row in labelled], low, high), strict=True))
     found = {
         results.rows.index(row): {
             "x": c.x,

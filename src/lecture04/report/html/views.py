@@ -173,7 +173,7 @@ def _forest(results: Results, judged: Judged, family: str) -> list[list[Any]]:
 
 
 def metric_data(view: View) -> dict[str, Any]:
-    """What the plots show of a metric, whatever the baseline: its seeds, and a path's waterfall."""
+    """What the plots show of a metric, whatever the baseline: its seeds, a path's waterfall, a grid's line ends."""
     results, judged = view.results, view.judged
     raw = results.values(judged.metric)
     return {
@@ -183,7 +183,25 @@ def metric_data(view: View) -> dict[str, Any]:
             [*rounded([s.start, s.end, s.low, s.high]), s.verdict if judged.primary else ""]
             for s in data.waterfall(judged)
         ],
+        "grid": _grid_ends(results, judged),
     }
+
+
+def _grid_ends(results: Results, judged: Judged) -> dict[str, Any]:
+    """What the y axis of a grid's lines shows, and {name of a line: where it ends and its label's place}."""
+    by_row = data.grid(results, judged)
+    values = [x for by_slice in by_row.values() for runs in by_slice.values() for x in runs if math.isfinite(x)]
+    if not values:
+        return {}
+    low, high = min(values), max(values)
+    space = 0.05 * (high - low) or 0.05 * abs(high) or 1.0
+    low, high = low - space, high + space
+    last = list(dict.fromkeys((results.slices or {}).values()))[-1]
+    ends = {row: sum(runs) / len(runs) for row, by_slice in by_row.items() if (runs := by_slice.get(last))}
+    ends = {row: mean for row, mean in ends.items() if math.isfinite(mean)}
+    places = data.label_places(list(ends.values()), low, high)
+    found = {row: rounded([mean, place]) for (row, mean), place in zip(ends.items(), places, strict=True)}
+    return {"range": rounded([low, high]), "ends": found}
 
 
 def rounded(values: list[float]) -> list[float | None]:

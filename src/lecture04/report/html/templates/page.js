@@ -188,6 +188,27 @@
       .filter(({ number: row }) => !state.hidden.has(row));
   }
 
+  // The runs of a grid, each with the line that it belongs to: that of its row in all slices.
+  function gridRows() {
+    const { slices, names, lines, places } = data.grid;
+    return stripRows().map((run) => {
+      const [line, slice] = places[data.rows.indexOf(run.row)];
+      const [colour, dash] = lines[line];
+      return { ...run, line: names[line], slice: slices[slice], place: slice, colour, dash };
+    });
+  }
+
+  function gridEnds(width) {
+    const { slices, names, lines, places } = data.grid;
+    const { ends } = data.metric[state.metric].grid;
+    return places.flatMap(([line, slice], row) => {
+      if (slice !== slices.length - 1 || state.hidden.has(row) || !ends[names[line]]) return [];
+      const [mean, place] = ends[names[line]];
+      const [colour, dash] = lines[line];
+      return [{ row: names[line], mean, place, colour, dash, said: shortened(names[line], width < WIDE ? 12 : 26) }];
+    });
+  }
+
   function curveRows(name) {
     return Object.entries(data.curves[name].rows)
       .reverse() // the baseline on top
@@ -236,6 +257,13 @@
       const text = `A bar reaches from the mean of the row before to this row's mean; the thin line is the interval of that step.${hollow}`;
       return { rows: waterfallRows(), title: heading, caption: [`Step by step: ${heading}`, text] };
     },
+    grid: (_, width) => {
+      const { heading, grid } = data.metric[state.metric];
+      const rows = gridRows();
+      const gaps = rows.some(({ cross }) => cross >= 0) ? " Where a run diverged there is no mean, and the line has a gap." : "";
+      const text = `A line joins the means of a row from slice to slice; a dot is a run.${gaps}`;
+      return { rows, ends: gridEnds(width), title: heading, caption: [`From slice to slice: ${heading}`, text], range: grid.range };
+    },
     curve: (name, width) => {
       const heading = { "val/nll": "Validation loss", "train/loss": "Training loss", positions: "Excess loss by position" }[name];
       const { best, range } = data.curves[name];
@@ -275,7 +303,7 @@
 
   function specification(figure, width) {
     const name = figure.dataset.chart;
-    const chart = CHARTS[name] ? CHARTS[name](figure.dataset.family) : CHARTS.curve(name, width);
+    const chart = CHARTS[name] ? CHARTS[name](figure.dataset.family, width) : CHARTS.curve(name, width);
     const spec = JSON.parse(JSON.stringify(data.charts[name]), (_, value) => (value === "@x" ? chart.title : value));
     const domain = chart.range || [...new Set(chart.rows.map(({ row }) => row))];
     for (const { encoding: { y } } of spec.layer) {
