@@ -198,8 +198,8 @@ def visit(browser):
 
 
 @pytest.fixture(scope="session")
-def pages(star, path, grid, recall, recipe):
-    folders = {"star": star, "path": path, "grid": grid, "recall": recall, "recipe": recipe}
+def pages(star, path, grid, recipe):
+    folders = {"star": star, "path": path, "grid": grid, "recipe": recipe}
     return {name: write(folder) for name, folder in folders.items()}
 
 

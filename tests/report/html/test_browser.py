@@ -57,9 +57,9 @@ def test_every_plot_is_drawn_and_the_page_is_no_wider_than_the_screen(visit, pag
     assert ("positions" in charts) == (name == "star")
 
 
-def test_a_grid_has_a_line_a_row_from_slice_to_slice(visit, pages, recall, choose):
+def test_a_grid_has_a_line_a_row_from_slice_to_slice(visit, recall, choose):
     """Every run that ended is a dot, the slices stand in their order, and a metric that is chosen is drawn."""
-    page = visit(pages["recall"])
+    page = visit(write(recall))
     plot = page.locator("figure[data-chart=grid] .plot svg")
     labels = plot.locator(".role-axis-label text").all_text_contents()
     assert [label for label in labels if "pairs" in label] == ["4 pairs", "8 pairs", "16 pairs"]
