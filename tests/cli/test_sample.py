@@ -85,10 +85,27 @@ def test_what_is_no_run_is_one_sentence_without_torch(forked, tmp_path, words, s
         (("--prompt", "the " * 65), "--prompt: has 66 tokens, more than the 64 of a row"),
     ],
 )
-def test_what_cannot_be_asked_of_a_run(sampled, words, said):
-    done = sampled(*words)
+def test_what_cannot_be_asked_of_a_run_is_one_sentence_without_torch(forked, trained, words, said):
+    place, run = trained
+    done = forked("lecture04.cli.main", "sample", run.name, *words, cwd=place)
     assert done.returncode == 1
     assert re.match(said, done.stderr), done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert "torch" not in done.imported
+
+
+@pytest.mark.parametrize("words", [("--prompt", "3 92"), ("--prompt", "the"), ()])
+def test_what_is_no_token_of_a_folder_is_one_sentence_without_torch(forked, trained, warm, tmp_path, words):
+    _, run = trained
+    done = warm("lecture04.cli.main", "convert", "write", str(run), "hf", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "hf" / "tokenizer.json").unlink()
+    settings = json.loads((tmp_path / "hf" / "config.json").read_text())
+    (tmp_path / "hf" / "config.json").write_text(json.dumps(settings | {"bos_token_id": None}))
+    done = forked("lecture04.cli.main", "sample", "hf", *words, cwd=tmp_path)
+    assert done.returncode == 1
+    assert re.match(r"--prompt: (92|the|missing).* Choices: ids from 0 to 91\.\n$", done.stderr), done.stderr
+    assert "torch" not in done.imported
 
 
 def test_a_run_that_has_not_finished(trained, forked, tmp_path):

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from lecture04.config import Attention, registry
+from lecture04.nn import decode
 from lecture04.nn.generate import Sampling, drawn, generate, uniform, warped
 from lecture04.nn.init import build
 
@@ -48,11 +49,14 @@ def by_numbers(numbers, how):
 
 
 @pytest.mark.parametrize("overrides", PAIRS, ids=" ".join)
-def test_every_attention_and_position_encoding_generates_what_it_does_without_a_cache(small, overrides):
+def test_every_attention_and_position_encoding_generates_what_it_does_without_a_cache(small, overrides, monkeypatch):
     model, prompt = lively(small(*overrides)), [1, 5, 9]
     for how in (GREEDY, Sampling(temperature=5, top_k=10)):
-        (text,) = generate(model, prompt, n_tokens=11, how=how, seed=7, rows=[3])
-        assert text == anew(model, prompt, 11, by_numbers(uniform(7, [3], 11)[0], how))
+        expected = anew(model, prompt, 11, by_numbers(uniform(7, [3], 11)[0], how))
+        for pays_after in (10**9, 0):  # by the model itself, and traced
+            monkeypatch.setattr(decode, "PAYS_AFTER", pays_after)
+            (text,) = generate(model, prompt, n_tokens=11, how=how, seed=7, rows=[3])
+            assert text == expected
     assert len(set(text)) > 2, "the model says one word alone, so nothing was tried"
 
 

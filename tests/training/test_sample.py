@@ -11,6 +11,7 @@ from lecture04.data.types import row_start
 from lecture04.huggingface import folders
 from lecture04.nn.generate import Sampling, generate
 from lecture04.nn.init import build
+from lecture04.training import texts
 from lecture04.training.evaluate import evaluate
 from lecture04.training.sample import Subject, judged, of_folder
 
@@ -24,7 +25,7 @@ def subject(small):
     def make(*overrides, **fields):
         run = small(*overrides)
         own = {"tokenizer": of_words(WORDS, unknown="<pad>"), "start": 1, "ends": frozenset([2])}
-        return Subject(build(run), run, **(own | fields))
+        return Subject(build(run), architecture=run, **(own | fields))
 
     return make
 
@@ -52,7 +53,11 @@ def test_without_a_tokenizer_a_prompt_is_ids_and_so_is_the_text(subject):
         ({"tokenizer": None}, "the", r"--prompt: the: no token, .* Choices: ids from 0 to 14\."),
         ({"tokenizer": None, "start": None}, " ", r"--prompt: missing, .* Choices: ids from 0 to 14\."),
         ({"start": None}, "", r"--prompt: missing, .* Choices: text\."),
-        ({"tokenizer": of_words((*WORDS, "more"), unknown="<pad>")}, "more", r"--prompt: more: is token 15, .* 15 tok"),
+        (
+            {"tokenizer": of_words((*WORDS, "more"), unknown="<pad>")},
+            "more",
+            r"--prompt: more: is token 15, .* 15 tokens\. Choices: text of ids from 0 to 14",
+        ),
     ],
 )
 def test_a_prompt_that_cannot_be_is_one_sentence(subject, fields, text, said):
@@ -90,7 +95,7 @@ def test_a_row_of_a_stream_begins_with_the_end_of_a_document(small, tiny_corpus)
 @pytest.mark.parametrize("ends", [2, [2, 5]])
 def test_a_folder_says_how_its_texts_begin_and_end(model_of_a_folder, ends):
     folder, model = model_of_a_folder({"bos_token_id": 1, "eos_token_id": ends}, of_words(WORDS, unknown="<pad>"))
-    found = of_folder(folder)
+    found = of_folder(folder, texts.of_folder(folder))
     assert (found.start, found.ends) == (1, frozenset([2, 5] if ends != 2 else [2]))
     assert found.prompt("the cat") == [1, 3, 4]
     kwargs = {"n_tokens": 9, "how": Sampling(), "seed": 0, "rows": range(3)}
@@ -100,7 +105,7 @@ def test_a_folder_says_how_its_texts_begin_and_end(model_of_a_folder, ends):
 @pytest.mark.parametrize("said", [{}, {"bos_token_id": 15, "eos_token_id": None}])
 def test_a_folder_may_say_nothing_of_that(model_of_a_folder, said):
     folder, _ = model_of_a_folder(said, None)
-    found = of_folder(folder)
+    found = of_folder(folder, texts.of_folder(folder))
     assert (found.start, found.ends, found.tokenizer) == (None, frozenset(), None)
 
 
@@ -108,7 +113,7 @@ def test_a_torn_tokenizer_is_said(model_of_a_folder):
     folder, _ = model_of_a_folder({}, of_words(WORDS, unknown="<pad>"))
     (folder / "tokenizer.json").write_text("{}")
     with pytest.raises(UserError, match=r"tokenizer\.json: no tokenizer: "):
-        of_folder(folder)
+        texts.of_folder(folder)
 
 
 @pytest.fixture

@@ -222,11 +222,15 @@ def find(args: argparse.Namespace) -> Callable[[], Subject]:
         raise UserError(
             f"--score: {whose} has no grammar that judges texts. Choices: runs of data={', '.join(WORLDS)}."
         )
+    from lecture04.training import texts
+
+    found = texts.of_folder(place) if is_folder else texts.of_run(place, outputs_of(place, args.outputs))
+    found.room(found.prompt(args.prompt or ""), args.tokens)
 
     def load() -> Subject:
-        from lecture04.training.sample import of_folder, of_run
+        from lecture04.training import sample
 
-        return of_folder(place) if is_folder else of_run(place, outputs_of(place, args.outputs))
+        return (sample.of_folder if is_folder else sample.of_run)(place, found)
 
     return load
 

@@ -3,19 +3,23 @@
 Shapes: B rows, T tokens in the longest row, N tokens, V vocabulary.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from tokenizers import Tokenizer
-from torch import Tensor
 
 from lecture04 import config
 from lecture04.config.registry import Family
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 PAD, IGNORE = 0, -100  # IGNORE is cross_entropy's own default
 AT_ONCE = 1 << 20
@@ -73,7 +77,7 @@ class Split:
             wanted &= self.facts["answer"][place]
         return np.where(wanted, self.tokens[place].astype(np.int64), IGNORE)
 
-    def first(self, n_docs: int) -> "Split":
+    def first(self, n_docs: int) -> Split:
         """Its first documents alone; all where there are no more."""
         offsets = self.offsets[: n_docs + 1]
         end = offsets[-1]
@@ -204,12 +208,20 @@ LAYOUTS: Family[MakeLayout] = Family("layout")
 
 
 def load(run: config.Run, outputs: str | Path) -> Corpus:
-    """The corpus of a run; made on first use and kept under OUTPUTS/data. Raises ValueError where it is another's."""
+    """The corpus of a run: its splits in its layout. Raises ValueError as `splits`."""
+    made, layout = splits(run, outputs), LAYOUTS.lookup(run.layout.name)(run.layout)
+    return Corpus(**{f.name: getattr(made, f.name) for f in fields(Splits)}, layout=layout)
+
+
+def splits(run: config.Run, outputs: str | Path) -> Splits:
+    """The splits of a run; made on first use and kept under OUTPUTS/data. Raises ValueError where they are another's.
+
+    Without torch, where the source needs none.
+    """
     made = SOURCES.lookup(run.data.name)(run.data, Path(outputs) / "data")
     if made.vocab_size != run.vocab_size:
         raise ValueError(f"data={run.data.name} has {made.vocab_size} tokens, and the model {run.vocab_size}.")
-    layout = LAYOUTS.lookup(run.layout.name)(run.layout)
-    return Corpus(**{f.name: getattr(made, f.name) for f in fields(Splits)}, layout=layout)
+    return made
 
 
 def row_start(run: config.Run, splits: Splits) -> int | None:

@@ -134,7 +134,7 @@ def fused(
         attn_mask=context.mask,
         is_causal=context.is_causal,
         scale=scale,
-        enable_gqa=k_BGSK.shape[1] < q_BHTK.shape[1],
+        enable_gqa=bool(k_BGSK.shape[1] < q_BHTK.shape[1]),  # a tensor while it is traced
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lecture04.nn.decode import fast_step
 from lecture04.nn.kv_cache import KVCache
 from lecture04.nn.model import Cache, LanguageModel
 
@@ -93,27 +94,26 @@ def generate(
     The prompt has at least one token; it is read once for all rows. A model with a table of positions has to have one
     for each token but the last.
     """
-    device, choose = model.embed.weight.device, chooser(how)
+    device, choose, decode = model.embed.weight.device, chooser(how), fast_step(model)
     uniform_BN = uniform(seed, rows, n_tokens).to(device)
     logits_1TV, cache = model.decode(torch.tensor([list(prompt)], device=device), model.empty_cache(1))
     logits_BV, cache = logits_1TV[:, -1].expand(len(rows), -1), _for_each(len(rows), cache)
     texts = [list[int]() for _ in rows]
+    going = list(enumerate(texts))  # the rows that have not ended
     for step in range(1, n_tokens + 1):
         token_B = choose(logits_BV, uniform_BN[:, step - 1])
-        for row, token in enumerate(token_B.tolist()):
-            if not _has_ended(texts[row], ends):
-                texts[row].append(token)
-                if not row:
-                    hear(token)
-        if step == n_tokens or all(_has_ended(text, ends) for text in texts):
+        tokens = token_B.tolist()
+        for row, text in going:
+            text.append(tokens[row])
+            if not row:
+                hear(tokens[row])
+        if ends:
+            going = [(row, text) for row, text in going if text[-1] not in ends]
+        if step == n_tokens or not going:
             break
-        logits_B1V, cache = model.decode(token_B[:, None], cache)
+        logits_B1V, cache = decode(token_B[:, None], cache)
         logits_BV = logits_B1V[:, -1]
     return texts
-
-
-def _has_ended(text: Sequence[int], ends: Collection[int]) -> bool:
-    return bool(text) and text[-1] in ends
 
 
 def _for_each(n_rows: int, cache: Cache) -> Cache:

@@ -95,9 +95,9 @@ class TrainedRun:
     @cached_property
     def _subject(self) -> Subject:
         """The model with what its tokens mean; loaded on first use."""
-        from lecture04.training.sample import of_run
+        from lecture04.training import sample, texts
 
-        return of_run(self.folder, self.outputs)
+        return sample.of_run(self.folder, texts.of_run(self.folder, self.outputs))
 
     @property
     def _record(self) -> Record:

@@ -8,12 +8,14 @@ Facts of a token, beside the true `log_prob` (of the language that its split is 
                        verb), -1 where there is none; by the derivation that made the document, one of several perhaps
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from torch import Tensor
 
 from lecture04 import config
 from lecture04.config.registry import PACKAGE, register
@@ -24,6 +26,9 @@ from lecture04.data.garden.language import Language
 from lecture04.data.garden.words import BOS, EOS, PAD
 from lecture04.data.tokenizer import of_words
 from lecture04.data.types import Split, Splits
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 SEEDS = {"train": 1, "val": 2, "test": 3}
 FACTS = ("log_prob", "subject_distance", "given")

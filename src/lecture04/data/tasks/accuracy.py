@@ -1,12 +1,17 @@
 """How many tokens of the answers are right, and how many whole answers, by the length of their problems."""
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
-from torch import Tensor
 
 from lecture04 import config
 from lecture04.data.types import Split
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 N_RANGES = 4
 """Ranges of lengths that a test's problems are told apart by, where they are of several lengths."""
