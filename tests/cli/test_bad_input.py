@@ -294,7 +294,10 @@ def with_wrong_file(tmp_path_factory):
     return project_with(tmp_path_factory.mktemp("copy") / "project", "sweep: [")
 
 
-@pytest.mark.parametrize("command", ["ffn=swiglu --cfg job", "-m sweeps=norm sweep.plan=true", "--help"])
+@pytest.mark.parametrize(
+    "command",
+    ["ffn=swiglu --cfg job", pytest.param("-m sweeps=norm sweep.plan=true", marks=pytest.mark.slow), "--help"],
+)
 def test_a_wrong_sweep_file_bothers_nobody_who_does_not_ask_for_it(with_wrong_file, tmp_path, command):
     copy = with_wrong_file
     done = start(copy / "train.py", tmp_path, *shlex.split(command), PYTHONPATH=str(copy / "src"))
