@@ -66,10 +66,11 @@ tables: $(READY)  ## every table of outputs/ again, all its files, from the reco
 parts: $(READY)  ## every part with what it is and where it comes from
 	@$(BIN)/lecture04 parts
 
+# A file at a time to each process, in their order: sorted by their number of tests, the long files of few would come last.
 test: $(READY)  ## the tests, in under 4 minutes
-	$(BIN)/python -m pytest -m "not slow" -n logical --dist loadfile
+	$(BIN)/python -m pytest -m "not slow" -n logical --dist loadfile --no-loadscope-reorder
 
-test-slow: $(READY)  ## the tests that take minutes
+test-slow: $(READY)  ## the tests that take minutes, and all cases of those that `make test` samples
 	$(BIN)/python -m pytest -m slow -n logical --dist loadfile
 
 benchmark: $(READY)  ## a training step against peers, in ratios

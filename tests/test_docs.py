@@ -120,7 +120,8 @@ def test_a_source_of_text_without_a_true_distribution(follow, tmp_path):
     assert len(list(tmp_path.glob("outputs/runs/*"))) == 2, "another text is another run"
 
 
-@pytest.mark.parametrize("alone", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("alone", [False, True])
 def test_a_text_of_your_own(follow, tmp_path, alone):
     """The stranger's path, from a folder of texts to a page."""
     more = "trainer.steps=20 trainer.diverged_margin=-9 layout.length=32 eval.train_tokens=500 model.d_model=16"
@@ -134,6 +135,7 @@ def test_a_text_of_your_own(follow, tmp_path, alone):
     assert "bits/byte" in html.read_text()
 
 
+@pytest.mark.slow
 def test_a_metric_is_one_declaration(follow):
     (table,) = follow("add-a-metric.md", f"{SMALL} logger=none hydra/launcher=basic").values()
     assert "top-5" in table
@@ -141,6 +143,7 @@ def test_a_metric_is_one_declaration(follow):
     assert "how often the right token is among the five likeliest" in table
 
 
+@pytest.mark.slow
 def test_a_column_is_declared_in_one_place(follow):
     (table,) = follow("add-a-column.md", f"{SMALL} hydra/launcher=basic").values()
     assert "spread of ppl" in table

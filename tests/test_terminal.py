@@ -162,7 +162,7 @@ def test_all_that_our_files_print_has_a_spelling():
 COMMANDS = [
     ("sample.py", "garden", "-n", "3"),
     ("train.py", "--help"),
-    ("train.py", "-m", "sweeps=recipe", "sweep.plan=true"),
+    pytest.param(("train.py", "-m", "sweeps=recipe", "sweep.plan=true"), marks=pytest.mark.slow),
     ("probe.py", "--help"),
     ("probe.py", "probe=rope"),
     ("train.py", "-m", "ffn=relu,gelu", "seed=0,1", "hydra/launcher=basic", "logger=none", "trainer.steps=10"),

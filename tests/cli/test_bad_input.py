@@ -247,8 +247,8 @@ def test_the_table_is_long_and_names_each_input_once():
     assert len({(case.command, case.file) for case in CASES}) == len(CASES)
 
 
-# Every other one in the normal suite: neighbours in the list are of a kind.
-EVERY_CASE = [pytest.param(case, id=str(case), marks=[pytest.mark.slow] * (i % 2)) for i, case in enumerate(CASES)]
+# Every sixth one in the normal suite: neighbours in the list are of a kind.
+EVERY_CASE = [pytest.param(case, id=str(case), marks=[pytest.mark.slow] * (i % 6 > 0)) for i, case in enumerate(CASES)]
 
 
 @pytest.mark.parametrize("case", EVERY_CASE)
@@ -294,7 +294,10 @@ def with_wrong_file(tmp_path_factory):
     return project_with(tmp_path_factory.mktemp("copy") / "project", "sweep: [")
 
 
-@pytest.mark.parametrize("command", ["ffn=swiglu --cfg job", "-m sweeps=norm sweep.plan=true", "--help"])
+@pytest.mark.parametrize(
+    "command",
+    ["ffn=swiglu --cfg job", pytest.param("-m sweeps=norm sweep.plan=true", marks=pytest.mark.slow), "--help"],
+)
 def test_a_wrong_sweep_file_bothers_nobody_who_does_not_ask_for_it(with_wrong_file, tmp_path, command):
     copy = with_wrong_file
     done = start(copy / "train.py", tmp_path, *shlex.split(command), PYTHONPATH=str(copy / "src"))

@@ -108,7 +108,7 @@ def test_a_finished_sweep_prints_its_table_where_nothing_can_be_written(finished
     assert why.endswith(": Permission denied).")
 
 
-@pytest.mark.parametrize("name", [True, False])
+@pytest.mark.parametrize("name", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_table_is_printed_again_where_nothing_can_be_written(finished, place, warm, name):
     (table_of(place) / "table.txt").unlink()
     with read_only(place / "outputs"):
@@ -222,11 +222,11 @@ READING = {
     "prune": (COMMAND, "runs", "prune", "--all-unused", "--yes"),
     "no such run": (COMMAND, "runs", "show", "nonesuch"),
 }
-SELDOM_TRIED = ("run", "all seeds", "no such table", "page", "figures", "show", "no such run")
+OFTEN_TRIED = ("report", "list", "prune")
 
 
 @pytest.mark.parametrize(
-    "what", [pytest.param(what, marks=[pytest.mark.slow] * (what in SELDOM_TRIED)) for what in READING]
+    "what", [pytest.param(what, marks=[pytest.mark.slow] * (what not in OFTEN_TRIED)) for what in READING]
 )
 def test_files_of_somebody_else_are_ignored_and_stay(place, warm, what):
     script, *arguments = (table_of(place).name if word == "NAME" else word for word in READING[what])
@@ -241,6 +241,7 @@ def test_files_of_somebody_else_are_ignored_and_stay(place, warm, what):
     assert not before or index.read_text() == before
 
 
+@pytest.mark.slow
 def test_all_seeds_of_two_machines_are_judged_together_whatever_lies_beside_them(finished, place, warm):
     scatter(place)
     theirs = warm(ROOT / "train.py", *ROWS, "seed=2", cwd=place)  # the table that came last names its own seeds
@@ -367,9 +368,9 @@ def test_a_finished_table_whose_name_is_taken_is_printed_all_the_same(finished, 
         *a_third_fast(["runs list", "runs show mine"], ["outputs", "outputs/runs"], SAID),
     ],
 )
-def test_what_is_only_read_says_which_name_is_taken(forked, tmp_path, words, where, how):
+def test_what_is_only_read_says_which_name_is_taken(warm, tmp_path, words, where, how):
     obstruct(tmp_path / where, how)
-    said = one_sentence(forked(COMMAND, *words.split(), cwd=tmp_path))
+    said = one_sentence(warm(COMMAND, *words.split(), cwd=tmp_path))
     assert f"{where} is a " in said
     assert SAID[how] in said
 

@@ -35,7 +35,10 @@ def test_the_line_says_how_far_the_run_is_on_one_line_of_a_terminal():
     ("more", "status", "said"),
     [
         ((), "undertrained", "not trained enough to beat the unigram model, after 5 steps"),
-        (("optim.lr=1e6", "optim.clip=null", "optim.schedule=constant"), "diverged", "DIVERGED, after 5 steps"),
+        pytest.param(
+            *(("optim.lr=1e6", "optim.clip=null", "optim.schedule=constant"), "diverged", "DIVERGED, after 5 steps"),
+            marks=pytest.mark.slow,
+        ),
         (("trainer.diverged_margin=-9",), "finished", "finished, after 5 steps"),
     ],
 )

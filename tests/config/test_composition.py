@@ -155,9 +155,8 @@ def check_sentences(sentences: list[str]) -> None:
 REQUESTED, SAID = [], []
 
 
-@THOROUGH
-@given(st.lists(OVERRIDES, min_size=1, max_size=3))
-def test_any_overrides_give_a_request_or_sentences(overrides):
+def check_outcome(overrides: list[str]) -> None:
+    """A request that counts and has an identity, or sentences."""
     result = said_or_requested(overrides)
     if isinstance(result, list):
         SAID.append(overrides)
@@ -168,10 +167,23 @@ def test_any_overrides_give_a_request_or_sentences(overrides):
         assert len(str(identity(result.run))) == 17
 
 
+@hypothesis_settings(THOROUGH, max_examples=20)
+@given(st.lists(OVERRIDES, min_size=1, max_size=3))
+def test_any_overrides_give_a_request_or_sentences(overrides):
+    check_outcome(overrides)
+
+
+@pytest.mark.slow
+@hypothesis_settings(THOROUGH, max_examples=200)
+@given(st.lists(OVERRIDES, min_size=1, max_size=3))
+def test_many_overrides_do(overrides):
+    check_outcome(overrides)
+
+
 def test_both_outcomes_were_frequent():
     """The property above means something: neither outcome is rare."""
-    assert len(REQUESTED) > 12
-    assert len(SAID) > 12
+    assert len(REQUESTED) > 3
+    assert len(SAID) > 3
 
 
 SOUND = st.sampled_from(["ffn=swiglu", "ffn=relu", "norm=rmsnorm", "model.n_heads=2", "recipe=llama", "posenc=rope"])

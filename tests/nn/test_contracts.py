@@ -50,8 +50,18 @@ def test_every_two_parts_are_tried_together():
     assert wanted - tried == {frozenset({"attention=mla", "posenc=shaw"})}
 
 
-@pytest.mark.parametrize("overrides", ALONE + TOGETHER, ids=" ".join)
-@pytest.mark.parametrize("check", CHECKS)
+def some_fast(checks, models, *, of):
+    """Every check of every model; one in so many in the normal suite, so that each check and each model is there."""
+    return [
+        pytest.param(
+            check, overrides, id=f"{check} {' '.join(overrides)}", marks=[pytest.mark.slow] * ((i + j) % of > 0)
+        )
+        for i, check in enumerate(checks)
+        for j, overrides in enumerate(models)
+    ]
+
+
+@pytest.mark.parametrize(("check", "overrides"), some_fast(CHECKS, ALONE + TOGETHER, of=4))
 def test_every_model_holds_to(small, check, overrides):
     CHECKS[check](small(*overrides))
 
@@ -59,8 +69,9 @@ def test_every_model_holds_to(small, check, overrides):
 OF_CACHES = ("cached_decoding_equals_full_recomputation", "a_cache_can_be_continued_twice")
 
 
-@pytest.mark.parametrize("overrides", PAIRS, ids=" ".join)
-@pytest.mark.parametrize("check", [*OF_CACHES, "the_declared_count_is_that_of_the_model"])
+@pytest.mark.parametrize(
+    ("check", "overrides"), some_fast([*OF_CACHES, "the_declared_count_is_that_of_the_model"], PAIRS, of=3)
+)
 def test_every_two_parts_hold_to(small, check, overrides):
     CHECKS[check](small(*overrides))
 

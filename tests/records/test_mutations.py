@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src/lecture04"
 TRAINS = ("nn/", "data/", "training/", "huggingface/")  # rooms that no config is made of
 SECONDS = 20  # that a mutant may take: the sound one takes one
-SAMPLE = 12
+SAMPLE = 6
 SMALL = (
     *("model.d_model=8", "model.n_layers=1", "model.n_heads=2", "ffn.d_ff=12", "optim.warmup_steps=2"),
     *("data.n_train=24", "data.n_val=8", "data.n_test=8"),

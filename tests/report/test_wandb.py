@@ -56,6 +56,7 @@ def read_back(folder):
     }
 
 
+@pytest.mark.slow
 def test_one_run_carries_the_answer_the_verdicts_the_figures_and_the_page(table_folder, at_home, monkeypatch):
     monkeypatch.setattr(wandb, "PATIENCE", 90.0)  # other tests run beside this one
     folder = table_folder(ROWS)

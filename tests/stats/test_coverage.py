@@ -25,14 +25,8 @@ def simulate(design, n, *, matched):
     return outside / TABLES, uncorrected / TABLES
 
 
-@pytest.mark.parametrize(
-    ("design", "n", "matched"),
-    [
-        ("star", 3, True),
-        pytest.param("star", 5, False, marks=pytest.mark.slow),
-        pytest.param("path", 3, True, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("design", "n", "matched"), [("star", 3, True), ("star", 5, False), ("path", 3, True)])
 def test_all_contrasts_hold_together_at_95_percent(design, n, matched):
     """Three standard errors are 1.2 points. Excluding a row by its data may cost a little on top."""
     outside, uncorrected = simulate(design, n, matched=matched)

@@ -118,7 +118,14 @@ def test_of_jobs_that_end_before_they_are_seen_nothing_untrue_is_said(board_of):
     assert re.search(r"2 of 2 runs, \d+:\d\d$", drawn(board)[-1].rstrip())
 
 
-@pytest.mark.parametrize(("width", "height"), [(80, 24), (80, 10), (40, 8), (20, 6), (120, 4), (200, 3)])
+@pytest.mark.parametrize(
+    ("width", "height"),
+    [
+        (80, 10),
+        (40, 8),
+        *(pytest.param(*size, marks=pytest.mark.slow) for size in ((80, 24), (20, 6), (120, 4), (200, 3))),
+    ],
+)
 def test_it_fits_any_terminal(board_of, width, height):
     board = board_of(*FFNS, title="a title that is much longer than a line of any terminal is wide " * 4)
     for job in board.plan.jobs[1:12]:

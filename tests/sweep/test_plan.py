@@ -373,19 +373,25 @@ def test_uptraining_keeps_its_sources_d_ff(plan_of):
     assert job.request.run.ffn.d_ff == 77
 
 
-@pytest.mark.parametrize(
-    ("lines", "said"),
-    [
-        (["init=uptrain"], r"init\.source=\[\]: name the run to start from"),
-        (["init=uptrain", "init.source=['ffn=gelu']"], r"init\.source: its ffn\.name is gelu, this run's relu"),
-        (["init=uptrain", "init.source=['model.n_layers=3']"], r"its model\.n_layers is 3, this run's 2"),
-        (["init=uptrain", "init.source=['attention=mqa']"], r"attention\.n_kv_heads=4: must divide its source's 1"),
-        (["init=uptrain", "init.source=['attention=mla']"], r"a latent has none"),
-        (["init=uptrain", "init.source=['seed=3']"], r"init\.source: seed=3 cannot stand there"),
-        (["init=uptrain", "init.source=['ffn=nope']"], r"init\.source: ffn=nope: there is no such choice"),
-        (["init=uptrain", "init.source=['optim.lr=-1']"], r"init\.source: optim\.lr=-1"),
-    ],
-)
+# Every third one in the normal suite: Hydra takes its time over each.
+SOURCES = [
+    pytest.param(*case, marks=[pytest.mark.slow] * (i % 3 > 0))
+    for i, case in enumerate(
+        [
+            (["init=uptrain"], r"init\.source=\[\]: name the run to start from"),
+            (["init=uptrain", "init.source=['ffn=gelu']"], r"init\.source: its ffn\.name is gelu, this run's relu"),
+            (["init=uptrain", "init.source=['model.n_layers=3']"], r"its model\.n_layers is 3, this run's 2"),
+            (["init=uptrain", "init.source=['attention=mqa']"], r"attention\.n_kv_heads=4: must divide its source's 1"),
+            (["init=uptrain", "init.source=['attention=mla']"], r"a latent has none"),
+            (["init=uptrain", "init.source=['seed=3']"], r"init\.source: seed=3 cannot stand there"),
+            (["init=uptrain", "init.source=['ffn=nope']"], r"init\.source: ffn=nope: there is no such choice"),
+            (["init=uptrain", "init.source=['optim.lr=-1']"], r"init\.source: optim\.lr=-1"),
+        ]
+    )
+]
+
+
+@pytest.mark.parametrize(("lines", "said"), SOURCES)
 def test_a_source_that_cannot_be_is_said(plan_of, lines, said):
     with pytest.raises(UserError, match=said):
         plan_of(star({"a": lines}))

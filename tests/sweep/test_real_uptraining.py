@@ -6,6 +6,7 @@ import pytest
 import yaml
 from safetensors.torch import load_file
 
+ROWS = ("-m", "attention=gqa,mqa", "init=uptrain", "seed=4", "hydra/launcher=basic")
 SOURCE = "init.source=['trainer.steps=30','trainer.batch_size=8','trainer.log_every=10','trainer.diverged_margin=-9']"
 
 
@@ -17,7 +18,7 @@ def runs(folder, part=""):
 def uptrained(tmp_path_factory, train):
     """Two rows and a seed, from a source that no row asks for."""
     folder = tmp_path_factory.mktemp("uptrained")
-    done = train(folder, "-m", "attention=gqa,mqa", "init=uptrain", SOURCE, "seed=4")
+    done = train(folder, *ROWS, SOURCE)
     assert done.returncode == 0, done.stderr
     return folder, done
 
@@ -43,7 +44,7 @@ def test_a_run_records_what_it_started_from(uptrained):
 
 def test_another_call_trains_nothing(uptrained, train):
     folder, done = uptrained
-    again = train(folder, "-m", "attention=gqa,mqa", "init=uptrain", SOURCE, "seed=4")
+    again = train(folder, *ROWS, SOURCE)
     assert "2 runs, 2 there, 0 to train" in again.stderr
     assert again.stdout == done.stdout
 

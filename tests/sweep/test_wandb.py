@@ -139,7 +139,7 @@ def evaluation(run):
 # -- a sweep read back
 
 
-@pytest.fixture(scope="module", params=[pytest.param("basic", marks=pytest.mark.slow), "joblib"])
+@pytest.fixture(scope="module", params=["basic", pytest.param("joblib", marks=pytest.mark.slow)])
 def swept(request, tmp_path_factory, command):
     """Two rows with odd names and a broken one, two seeds each; the files that W&B keeps of them."""
     base = tmp_path_factory.mktemp(request.param)

@@ -131,6 +131,7 @@ def test_training_lacks_one_verb_of_each_subject_and_one_object_of_each_verb(wor
             assert len(ranked(training, *prefix, among=NOUNS[kind])) == len(objects) - 1
 
 
+@pytest.mark.slow
 def test_no_split_but_test_shows_a_withheld_pairing():
     whole, training = language(0), language(0, withhold=True)
     withheld = {
@@ -148,6 +149,7 @@ def test_no_split_but_test_shows_a_withheld_pairing():
     assert shown["test"] == pytest.approx(probs[WITHHELD] / probs.sum(), rel=0.1)
 
 
+@pytest.mark.slow
 def test_worlds_have_one_shape():
     """Entropy and mean length differ by a few per cent, and so does how even the words are; who does what differs."""
     entropy, length, verbs = [], [], []

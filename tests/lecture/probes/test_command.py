@@ -93,49 +93,51 @@ def test_several_from_the_command_line(tmp_path):
     assert tables == ["models/seed=0", "models/seed=1", "t5_buckets/seed=0", "t5_buckets/seed=1"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
+WRONG = [
+    (
+        ["probe=grad_norm"],
+        "probe=grad_norm: there is no such choice. Did you mean grad_norms? Choices: activations, ",
+    ),
+    (["seed=1"], "No probe is named; write probe=NAME. Choices: activations, "),
+    (["probe=kv_cache", "probe.n_ctx=0"], "probe.n_ctx=0: must be at least 1."),
+    *(
         (
-            ["probe=grad_norm"],
-            "probe=grad_norm: there is no such choice. Did you mean grad_norms? Choices: activations, ",
-        ),
-        (["seed=1"], "No probe is named; write probe=NAME. Choices: activations, "),
-        (["probe=kv_cache", "probe.n_ctx=0"], "probe.n_ctx=0: must be at least 1."),
-        *(
-            (
-                ["probe=grad_norms", f"probe.depths=[{asked.replace(' ', '')}]"],
-                f"probe.depths=[{asked}]: numbers of layers, each from 1 to 500 and named once.",
-            )
-            for asked in ("", "2, 0", "2, 2", "1000000")
-        ),
-        (
-            ["probe=grad_norms", "probe.n_seeds=1000000000"],
-            "probe.n_seeds=1000000000: must be at least 2 and below 1000.",
-        ),
-        (["probe=kv_cache", "probe.n_tokens=100000"], "probe.n_tokens=100000: must be at least 1 and below 5000."),
-        (["probe=kv_cache", "probe.dtype=int8"], "probe.dtype=int8: there is no such choice. Choices: fp32, bf16, "),
-        (
-            ["probe=position_shift", "probe.shift=100000000"],
-            "probe.shift=100000000: must be at least 1 and below 1000000.",
-        ),
-        (["probe=position_shift", "probe.n_tokens=a"], "probe.n_tokens=a: must be a whole number."),
-        (
-            ["probe=residual_paths", "model.d_model=1024"],
-            "model.d_model=1024: probe=residual_paths takes the derivative ",
-        ),
-        (
-            ["probe=t5_buckets", "posenc=t5", "posenc.max_distance=10000000000"],
-            "posenc.max_distance=10000000000: probe=t5_buckets lists every distance; at most 1,000,000.",
-        ),
-        (["probe=sparsity", "probe.n_docs=-1"], "probe.n_docs=-1: must be at least 1."),
-        (["probe=rope", "probe.name=rop"], "probe.name=rop: there is no such probe. Did you mean rope? Choices: "),
-        (
-            ["probe=rope", "probe.name=kv_cache"],
-            "probe.name=kv_cache: it has settings of its own (n_ctx, batch, dtype, n_tokens); write probe=kv_cache.",
-        ),
-    ],
-)
+            ["probe=grad_norms", f"probe.depths=[{asked.replace(' ', '')}]"],
+            f"probe.depths=[{asked}]: numbers of layers, each from 1 to 500 and named once.",
+        )
+        for asked in ("", "2, 0", "2, 2", "1000000")
+    ),
+    (
+        ["probe=grad_norms", "probe.n_seeds=1000000000"],
+        "probe.n_seeds=1000000000: must be at least 2 and below 1000.",
+    ),
+    (["probe=kv_cache", "probe.n_tokens=100000"], "probe.n_tokens=100000: must be at least 1 and below 5000."),
+    (["probe=kv_cache", "probe.dtype=int8"], "probe.dtype=int8: there is no such choice. Choices: fp32, bf16, "),
+    (
+        ["probe=position_shift", "probe.shift=100000000"],
+        "probe.shift=100000000: must be at least 1 and below 1000000.",
+    ),
+    (["probe=position_shift", "probe.n_tokens=a"], "probe.n_tokens=a: must be a whole number."),
+    (
+        ["probe=residual_paths", "model.d_model=1024"],
+        "model.d_model=1024: probe=residual_paths takes the derivative ",
+    ),
+    (
+        ["probe=t5_buckets", "posenc=t5", "posenc.max_distance=10000000000"],
+        "posenc.max_distance=10000000000: probe=t5_buckets lists every distance; at most 1,000,000.",
+    ),
+    (["probe=sparsity", "probe.n_docs=-1"], "probe.n_docs=-1: must be at least 1."),
+    (["probe=rope", "probe.name=rop"], "probe.name=rop: there is no such probe. Did you mean rope? Choices: "),
+    (
+        ["probe=rope", "probe.name=kv_cache"],
+        "probe.name=kv_cache: it has settings of its own (n_ctx, batch, dtype, n_tokens); write probe=kv_cache.",
+    ),
+]
+# Every third one in the normal suite.
+EVERY_WRONG = [pytest.param(*case, marks=[pytest.mark.slow] * (i % 3 > 0)) for i, case in enumerate(WRONG)]
+
+
+@pytest.mark.parametrize(("arguments", "said"), EVERY_WRONG)
 def test_what_is_wrong_is_one_sentence_and_leaves_no_folder(forked, tmp_path, arguments, said):
     done = forked(ROOT / "probe.py", *arguments, cwd=tmp_path)
     assert done.returncode == 1

@@ -37,17 +37,17 @@ def test_the_figures_are_counted_words(value, resolved, few):
     assert value("unigram", *few, split="val", model="unigram", quantity="perplexity") == pytest.approx(math.exp(nats))
 
 
-def test_between_the_uniform_model_and_the_truth(value, whole_corpus):
+def test_between_the_uniform_model_and_the_truth(value, few):
     for split in ("train", "val", "test"):
         true, context_free, none = (
-            value("unigram", whole_corpus, split=split, model=model, quantity="nats")
+            value("unigram", *few, split=split, model=model, quantity="nats")
             for model in ("true", "unigram", "uniform")
         )
         assert true < context_free < none == math.log(92)
 
 
-def test_shown(ask, whole_corpus):
-    frames = unigram.shown(ask("unigram", whole_corpus))
+def test_shown(ask, few):
+    frames = unigram.shown(ask("unigram", *few))
     assert [list(frame.columns) for frame in frames.values()] == [["split", "uniform", "unigram", "true"]] * 2
     assert [frame.split.tolist() for frame in frames.values()] == [["train", "val", "test"]] * 2
 

@@ -36,10 +36,9 @@ def words(page, column="verdict:star"):
 @pytest.mark.parametrize(
     ("name", "size"),
     [
-        ("star", WIDE),
-        ("path", PHONE),
-        ("grid", WIDE),
-        *(pytest.param(*other, marks=pytest.mark.slow) for other in (("star", PHONE), ("path", WIDE), ("grid", PHONE))),
+        pytest.param(name, size, marks=[pytest.mark.slow] * ((name, size) != ("path", PHONE)))
+        for name in ("star", "path", "grid")
+        for size in (WIDE, PHONE)
     ],
 )
 def test_every_plot_is_drawn_and_the_page_is_no_wider_than_the_screen(visit, pages, name, size):
@@ -152,6 +151,7 @@ def test_every_heading_sorts_with_the_keyboard(visit, pages):
     drawn(page)
 
 
+@pytest.mark.slow
 def test_the_keyboard_reaches_every_control_and_shows_where_it_is(visit, pages):
     page = visit(pages["star"])
     reached = set()
@@ -168,6 +168,7 @@ def test_the_keyboard_reaches_every_control_and_shows_where_it_is(visit, pages):
     assert {"metric", "baseline", "details", "SUMMARY", "scroll", "sort", "A"} <= reached
 
 
+@pytest.mark.slow
 def test_hidden_rows_leave_tables_and_plots(visit, pages):
     page = visit(pages["star"])
     page.locator(".chooser summary").click()
@@ -187,6 +188,7 @@ def test_hidden_rows_leave_tables_and_plots(visit, pages):
     assert "the same" in page.locator("figure[data-chart=strip] .plot").inner_text()
 
 
+@pytest.mark.slow
 def test_values_are_read_on_hover(visit, pages):
     page = visit(pages["star"])
     tip = page.locator("#vg-tooltip-element.visible")
@@ -198,6 +200,7 @@ def test_values_are_read_on_hover(visit, pages):
     assert tip.locator("img").count() == 0
 
 
+@pytest.mark.slow
 def test_a_diverged_run_is_a_cross_at_the_edge(visit, pages):
     page = visit(pages["star"])
     figure = page.locator("figure[data-chart=strip]")
@@ -210,7 +213,7 @@ def test_a_diverged_run_is_a_cross_at_the_edge(visit, pages):
         assert box["x"] > edge["x"] + 0.9 * edge["width"] - 60
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.slow), "dark"])
 def test_words_are_legible_in_light_and_dark(visit, pages, scheme):
     """WCAG's contrast of 4.5, of every verdict's word and of a plot's labels on their ground."""
     page = visit(pages["star"], color_scheme=scheme)
@@ -274,6 +277,7 @@ def test_a_hundred_rows_stay_usable(visit, hundred):
     assert page.locator("#baseline option[value='57']").is_disabled(), "the table's own baseline alone is there"
 
 
+@pytest.mark.slow
 def test_the_index_sorts_and_leads_to_the_pages(visit, pages, star):
     page = visit(write_index(star.parent))
     assert "is better than base" in page.locator("td.found").first.inner_text()

@@ -14,6 +14,7 @@ FOLD, SMALL = (1400, 900), (420, 900)
 NO_VERDICTS = "Uncorrected across metrics: no verdicts."
 
 
+@pytest.mark.slow
 def test_another_baseline_is_said_to_be_one_more_look(visit, pages, choose):
     page = visit(pages["star"])
     assert "one more look" in page.locator("#looks").inner_text()
@@ -87,6 +88,7 @@ def test_a_phone_shows_the_verdicts_without_scrolling_sideways(visit, pages):
     assert page.locator("#verdicts td.mean").first.is_visible()
 
 
+@pytest.mark.slow
 def test_each_row_says_what_changed_and_after_sorting_from_which_row(visit, pages):
     page = visit(pages["recipe"], FOLD)
     rope = page.locator("#verdicts tbody tr[data-row='4']")
@@ -105,6 +107,7 @@ def test_each_row_says_what_changed_and_after_sorting_from_which_row(visit, page
     assert step.locator(".against").inner_text() == "vs + SwiGLU", "the row before is hidden"
 
 
+@pytest.mark.slow
 def test_the_forest_has_every_seed_as_a_dot_and_says_which_side_is_better(visit, pages, recipe):
     page = visit(pages["recipe"], FOLD)
     figure = page.locator("figure[data-chart=forest][data-family=step]")
@@ -119,6 +122,7 @@ def test_the_forest_has_every_seed_as_a_dot_and_says_which_side_is_better(visit,
     assert float(said.split("difference: ")[1].split()[0]) == pytest.approx(expected, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_curves_are_labelled_at_their_ends_and_show_the_best_possible(visit, pages):
     page = visit(pages["recipe"], FOLD)
     figure = page.locator("figure[data-chart='val/nll']")
@@ -135,6 +139,7 @@ def test_curves_are_labelled_at_their_ends_and_show_the_best_possible(visit, pag
     assert "best possible: test ppl 3.004" in page.locator("header").inner_text()
 
 
+@pytest.mark.slow
 def test_the_index_fits_a_phone(visit, pages, star):
     page = visit(write_index(star.parent), SMALL)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
