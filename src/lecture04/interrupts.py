@@ -36,6 +36,7 @@ class Stopped(KeyboardInterrupt):
 class _State:
     asked = 0
     holding = False
+    busy = False
 
 
 def listen() -> None:
@@ -47,31 +48,48 @@ def listen() -> None:
             signal.signal(number, _heard)
 
 
-def ask(number: int) -> None:
-    """As if the signal had come, for work that holds signals."""
-    _State.asked = _State.asked or number
-
-
 def asked() -> int:
     """The signal that is held, 0 where none has come."""
     return _State.asked
 
 
+def hold(holding: bool) -> None:
+    """Whether a first signal only waits, for somebody to ask for it."""
+    _State.holding = holding
+
+
 @contextmanager
 def held() -> Iterator[None]:
     """While the block runs a first signal only waits, for the block to ask for it; at its end it is raised."""
-    _State.holding = True
+    before, _State.holding = _State.holding, True
     try:
         yield
     finally:
-        _State.holding = False
-    if _State.asked:
+        _State.holding = before
+    if _State.asked and not before:
         raise Stopped(_State.asked)
 
 
+@contextmanager
+def busy() -> Iterator[None]:
+    """A worker's job: in the block signals are raised, before and after it they are held."""
+    _State.busy, _State.holding = True, False
+    try:
+        if _State.asked:
+            raise Stopped(_State.asked)
+        yield
+    finally:
+        _State.busy, _State.holding = False, True
+
+
+def is_busy() -> bool:
+    """Whether a job runs in this process."""
+    return _State.busy
+
+
 def _heard(number: int, frame: FrameType | None) -> None:
-    again, _State.asked = _State.asked, _State.asked or number
-    if again and number == signal.SIGINT:
+    before, _State.asked = _State.asked, _State.asked or number
+    if before and number == signal.SIGINT:
         os._exit(128 + number)
-    if not _State.holding:
+    if not before and not _State.holding:
         raise Stopped(number)

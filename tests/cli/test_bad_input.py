@@ -145,7 +145,7 @@ SINGLE = [
     typed("'ffn=(relu'", "ffn=(relu: ", "GROUP=CHOICE"),
     typed("seed='${foo}'", "seed: ", "'foo' not found"),
     typed("sweeps=recipe", "sweeps=recipe ", "-m"),
-    typed("hydra/launcher=slurm", "hydra/launcher=slurm: ", "Choices: basic, joblib."),
+    typed("hydra/launcher=slurm", "hydra/launcher=slurm: ", "Choices: basic, joblib, workers."),
     typed("paths.outputs=/dev/null/results", "paths.outputs=/dev/null/results: /dev/null is a file"),
 ]
 MULTIRUN = [
@@ -174,7 +174,7 @@ MULTIRUN = [
     typed("-m model.d_model=64,abc", "row 'model.d_model=abc': model.d_model=abc: must be a whole number."),
     typed("-m ffn.d_ff=256,null", "rows 'ffn.d_ff=256' and 'ffn.d_ff=null'"),
     typed("-m posenc=none,t5 attention.causal=false", "row 't5': attention.causal=false: posenc=t5", n_lines=2),
-    typed("-m ffn=relu,gelu hydra/launcher=jobli", "hydra/launcher=jobli: ", "mean joblib?", "basic, joblib."),
+    typed("-m ffn=relu,gelu hydra/launcher=jobli", "hydra/launcher=jobli: ", "mean joblib?", "basic, joblib, workers."),
     typed("-m ffn=relu,gelu hydra.launcher.n_jobs=two", "hydra.launcher.n_jobs=two: must be a whole number."),
     typed("-m ffn=relu,gelu paths.outputs=/dev/null/results", "paths.outputs=/dev/null/results: /dev/null is a file"),
 ]

@@ -64,8 +64,14 @@ def test_where_runs_lie_is_not_hydras_to_say(hydras, compose, line, said):
     ],
 )
 def test_a_table_is_made_by_its_own_sweeper_in_processes(hydras, compose, line, said):
-    (sentence,) = sweep_errors(hydras(line))
+    (sentence,) = sweep_errors(hydras("hydra/launcher=joblib", line))
     assert said in sentence
+
+
+@pytest.mark.parametrize("n_jobs", [0, -2])
+def test_our_own_workers_are_one_or_more(hydras, n_jobs):
+    (sentence,) = sweep_errors(hydras(f"hydra.launcher.n_jobs={n_jobs}"))
+    assert sentence == f"hydra.launcher.n_jobs={n_jobs}: must be at least 1, or -1 for all cores."
 
 
 def test_a_single_run_has_no_other_sweeper_either(hydras, compose):

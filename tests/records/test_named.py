@@ -38,7 +38,7 @@ def test_another_version_of_torch_is_another_run(of_run, compose):
     assert "torch" in trouble(str(of_run), compose("ffn=relu"))
 
 
-@pytest.mark.parametrize("files", [(), (".lock", "train.log")])
+@pytest.mark.parametrize("files", [(), ("train.log",)])
 def test_a_new_folder_an_empty_one_and_one_of_a_start_will_do(tmp_path, compose, files):
     for file in files:
         (tmp_path / file).write_text("")

@@ -10,6 +10,7 @@ from datetime import datetime
 import pytest
 
 from lecture04.records.identity import identity, run_name
+from lecture04.records.lease import lease
 from lecture04.records.record import Record, Status, find, is_other_code
 
 
@@ -117,15 +118,19 @@ def test_forgetting_failures_leaves_results(record, cfg):
     assert record.error("key") is None
 
 
-def test_a_run_that_another_process_works_on_is_left_alone(record):
+def test_a_run_that_another_process_works_on_is_left_alone(record, cfg):
     record.append({"step": 10})
-    with record.lock():
+    record.finish(Status.failed, cfg, "", error="boom")
+    with lease(record.folder):
         script = (
             "import sys; from pathlib import Path; from lecture04.records.record import Record\n"
             "Record(Path(sys.argv[1])).forget_failure('key')"
         )
         subprocess.run([sys.executable, "-c", script, str(record.folder)], check=True)
-        assert record.last_step() == 10
+        assert record.status() is Status.failed
+    record.forget_failure("key")
+    assert record.status() is Status.missing
+    assert record.last_step() == 10
 
 
 def test_a_run_is_found_by_its_identity_whatever_its_folder_is_called(record, asked):

@@ -2,12 +2,8 @@
 
 import csv
 import json
-import os
 import re
-import signal
-import time
 
-import psutil
 import pytest
 
 SWIGLU = ("ffn=swiglu", "norm=rmsnorm", "-m", "seed=0,1")
@@ -24,15 +20,6 @@ def checkpoints(folder):
 def table(folder):
     (path,) = (folder / "outputs" / "sweeps").glob("*/table.md")
     return path.read_text()
-
-
-def wait_for(condition, seconds=120):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if found := condition():
-            return found
-        time.sleep(0.02)
-    pytest.fail("waited in vain")
 
 
 @pytest.fixture(scope="module")
@@ -148,41 +135,3 @@ def test_a_failing_job_is_named_with_its_cause_and_its_command_and_the_others_go
     assert train_in(copy, "-m", "ffn=relu,broken", "seed=0,1").returncode == 1
     changed = [run for run in runs(copy) if (run / "summary.json").stat().st_mtime_ns != before[run]]
     assert len(changed) == 2
-
-
-def summaries(folder):
-    return list((folder / "outputs" / "runs").glob("*/summary.json"))
-
-
-@pytest.mark.slow
-def test_an_interrupted_sweep_keeps_what_is_finished_and_goes_on(start, small_data, tmp_path):
-    arguments = ["-m", "ffn=relu,swiglu", "seed=0,1,2", *small_data, "trainer.steps=150", "hydra.launcher.n_jobs=1"]
-    sweep = start(tmp_path, *arguments)
-    wait_for(lambda: len(summaries(tmp_path)) >= 2)
-    sweep.send_signal(signal.SIGINT)
-    out, err = sweep.communicate(timeout=60)
-    assert sweep.returncode == 130, err
-    assert "Traceback" not in err
-    assert "Interrupted" in err
-    kept = {path: path.stat().st_mtime_ns for path in summaries(tmp_path)}
-    assert 2 <= len(kept) < 6
-    again = start(tmp_path, *arguments)
-    out, err = again.communicate(timeout=120)
-    assert again.returncode == 0, err
-    assert len(summaries(tmp_path)) == 6
-    assert kept == {path: path.stat().st_mtime_ns for path in kept}
-    assert "(3)" in out, "the means of three seeds"
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not hasattr(os, "kill"), reason="needs signals")
-def test_a_killed_workers_share_is_launched_again(start, small_data, tmp_path):
-    sweep = start(tmp_path, "-m", "ffn=relu,swiglu", "seed=0,1", *small_data, "trainer.steps=150")
-    wait_for(lambda: list((tmp_path / "outputs" / "runs").glob("*/metrics.jsonl")))
-    workers = [p for p in psutil.Process(sweep.pid).children(recursive=True) if "loky" in " ".join(p.cmdline())]
-    victim = max(workers, key=lambda p: p.memory_info().rss)
-    victim.kill()
-    out, err = sweep.communicate(timeout=200)
-    assert sweep.returncode == 0, err
-    assert "launching them again" in err
-    assert len(summaries(tmp_path)) == 4

@@ -42,14 +42,15 @@ def sweep_errors(hydra: DictConfig) -> list[str]:
     if (folder := _as_written(hydra, "run.dir")) != OURS["run.dir"]:
         errors.append(f"hydra.run.dir={folder}: names the folder of one run; paths.outputs=FOLDER those of a table.")
     errors += _other_sweeper(hydra)
+    n_jobs = OmegaConf.select(hydra, "launcher.n_jobs")
+    if isinstance(n_jobs, int) and n_jobs < 1 and n_jobs != -1:
+        errors.append(f"hydra.launcher.n_jobs={n_jobs}: must be at least 1, or -1 for all cores.")
     if _as_written(hydra, "launcher._target_") == JOBLIB:
         for name, choices in JOBLIB_CHOICES.items():
             value = OmegaConf.select(hydra, f"launcher.{name}")
             text = "null" if value is None else str(value)
             if text not in choices:
                 errors.append(f"hydra.launcher.{name}={text}: there is no such choice here." + nearest(text, choices))
-        if OmegaConf.select(hydra, "launcher.n_jobs") == 0:
-            errors.append("hydra.launcher.n_jobs=0: must be at least 1, or -1 for all cores.")
     return errors
 
 

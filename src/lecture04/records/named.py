@@ -6,8 +6,8 @@ from lecture04.config import Run
 from lecture04.records.explain import differences, stated
 from lecture04.records.identity import recorded
 
-OF_A_START = {".lock", "train.log"}
-"""What a run leaves that has not begun: Hydra's log, and the lock."""
+OF_A_START = {"train.log"}
+"""What a run leaves that has not begun: Hydra's log."""
 
 
 def trouble(folder: str, run: Run) -> str | None:

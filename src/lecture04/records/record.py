@@ -21,8 +21,7 @@ import logging
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -30,12 +29,12 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from filelock import FileLock, Timeout
 
 from lecture04.config import Evaluation, Reuse, Run, Session, UserError
 from lecture04.files import not_a_folder, not_writable, rename_unreadable, whole, write_whole
 from lecture04.records.config_file import written
 from lecture04.records.identity import identity, recorded, run_name
+from lecture04.records.lease import check, lease_now
 from lecture04.records.metrics import canonical
 
 log = logging.getLogger(__name__)
@@ -157,44 +156,32 @@ class Record:
         """Why nothing more can be written here; empty where it can."""
         return not_writable(self.folder) or not_writable(self.folder / "evals")
 
-    def lock(self) -> FileLock:
-        """One process at a time may work on a run; the lock of a killed process is free again."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        return FileLock(self.folder / ".lock")
-
-    @contextmanager
-    def lock_now(self) -> Iterator[bool]:
-        """As `lock`, without waiting; yields whether the lock was free."""
-        try:
-            with self.lock().acquire(timeout=0):
-                yield True
-        except Timeout:
-            yield False
-
     def start(self, run: Run, evaluation: Evaluation, command: str) -> None:
         """Make the folder ready for a run, without what an earlier try left."""
+        check(self.folder)
         self._clear()
         text = f"# {command}\n" + yaml.safe_dump(written(run, evaluation), sort_keys=False)
         write_whole(self.folder / "config.yaml", text)
         write_whole(self.folder / "identity.json", json.dumps(recorded(run), indent=1) + "\n")
 
     def forget_failure(self, key: str) -> None:
-        """Take away that a try failed, unless another process holds its lock; it goes on from where it stood."""
-        try:
-            with self.lock().acquire(timeout=0):
-                if not self.status().is_result:
-                    (self.folder / "summary.json").unlink(missing_ok=True)
-                elif self.evaluation(key).get("error"):
-                    (self.folder / "evals" / f"{key}.json").unlink()
-        except Timeout:
-            log.info("%s is being worked on elsewhere.", self.folder)
+        """Take away that a try failed, unless another process works on it; it goes on from where it stood."""
+        if not self.error(key):
+            return
+        with lease_now(self.folder) as is_ours:
+            if is_ours and not self.status().is_result:
+                (self.folder / "summary.json").unlink(missing_ok=True)
+            elif is_ours and self.evaluation(key).get("error"):
+                (self.folder / "evals" / f"{key}.json").unlink()
 
     def give_up(self, run: Run, key: str, error: str) -> None:
-        """Write down that a run has no outcome, from outside of it."""
-        if self.status().is_result:
-            self.write_evaluation(key, {"error": f"evaluation: {error}"})
-        else:
-            self.finish(Status.failed, run, "", error=error)
+        """Write down that a run has no outcome, from outside of it, unless another process works on it."""
+        with lease_now(self.folder) as is_ours:
+            if is_ours and self.status().is_result:
+                self.write_evaluation(key, {"error": f"evaluation: {error}"})
+            elif is_ours:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                self.finish(Status.failed, run, "", error=error)
 
     def _clear(self) -> None:
         names = ("config.yaml", "identity.json", "metrics.jsonl", "summary.json", "checkpoint.safetensors", UNTRACKED)
@@ -217,6 +204,7 @@ class Record:
 
     def append(self, row: dict[str, float]) -> None:
         """One more line of metrics.jsonl."""
+        check(self.folder)
         with open(self.folder / "metrics.jsonl", "a", encoding="utf-8") as file:
             file.write(json.dumps(finite(row)) + "\n")
 
@@ -251,6 +239,7 @@ class Record:
 
     def finish(self, status: Status, run: Run, command: str, **facts: Any) -> None:
         """Write the summary; the run has ended."""
+        check(self.folder)
         own = identity(run)
         head = {
             "status": status.value,
@@ -273,6 +262,7 @@ class Record:
 
     def write_evaluation(self, key: str, content: dict[str, Any]) -> None:
         """Keep an evaluation, or why it failed."""
+        check(self.folder)
         (self.folder / "evals").mkdir(exist_ok=True)
         write_whole(self.folder / "evals" / f"{key}.json", json.dumps(finite(content), indent=1) + "\n")
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lecture04.config.errors import UserError, nearest
+from lecture04.records.lease import lease_now
 from lecture04.records.record import Record, Status
 
 
@@ -101,11 +102,11 @@ _NO_RESULT = (Status.failed, Status.missing)
 
 
 def remove(kept: Kept) -> bool:
-    """Delete a run, unless another process holds its lock. Returns whether it is gone.
+    """Delete a run, unless another process works on it. Returns whether it is gone.
 
     Of one that is linked from elsewhere the link is deleted; what it leads to stays.
     """
-    with kept.record.lock_now() as is_ours:
+    with lease_now(kept.record.folder) as is_ours:
         if is_ours and kept.record.folder.is_symlink():
             kept.record.folder.unlink()
         elif is_ours:

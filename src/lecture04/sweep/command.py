@@ -14,6 +14,7 @@ from lecture04.config.messages import UserError
 from lecture04.config.overrides import command_line
 from lecture04.config.project import config_dir
 from lecture04.files import not_writable
+from lecture04.records.lease import clear_dead
 from lecture04.records.record import read_json, refuse_unwritable
 from lecture04.records.tracker import ModeProbe, several_runs
 from lecture04.sweep import rows as rowing
@@ -75,6 +76,7 @@ def _execute(plan: Plan, launcher: Launcher, arguments: Sequence[str], named: Se
                 _tell(line)
             launch(plan, launcher, wandb_mode=mode)
     finally:
+        clear_dead(plan.outputs / "runs")
         # Also after an interrupt: the table of what is there.
         _report(plan, command, is_new=bool(todo), verbose=verbose)
     if todo and (plan.folder / "sweep.json").exists() and not _untracked(todo):

@@ -1,12 +1,14 @@
 """Launching what is missing of a plan, and launching again what a dead worker left."""
 
 import logging
+import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
 from lecture04.config.typed import quoted
+from lecture04.records.lease import POLLED, Holders
 from lecture04.records.record import Status
 from lecture04.sweep.plan import Job, Plan, runs_of, status_of
 
@@ -37,27 +39,57 @@ def launch(plan: Plan, launcher: Launcher, *, wandb_mode: str = "") -> None:
 def _launch_wave(plan: Plan, wave: Sequence[Job], launcher: Launcher, wandb_mode: str) -> None:
     """Run every job of a wave that is missing.
 
-    Outcomes are read from the records: a worker that is killed takes the launcher's whole batch of results with it, but
-    not the runs on disk. What it left is launched again. The runs that had begun are launched one by one then, as any
-    of them may be what kills the worker; one that was begun TRIES times without an outcome counts as failed.
+    Outcomes are read from the records, never from what a launcher returns. What a dead worker left is launched again,
+    and goes on from where it stood; one that was begun TRIES times without an outcome counts as failed. Where the death
+    of one worker is that of all, the runs that had begun are launched one by one, as any of them may be what kills it.
     """
-    tries, cause = Counter[Path](), ""
-    # One job a run at a time: the others would wait for its lock.
+    tries, causes, holders = Counter[Path](), dict[Path, str](), Holders(plan.outputs / "runs")
+    isolates = getattr(launcher, "isolates", False)
+    # One job a run at a time: the others would wait for it.
     while todo := runs_of(job for job in missing(wave) if status_of(job) is not Status.failed):
         for job in todo:
             if tries[job.record.folder] == TRIES:
+                cause = causes[job.record.folder]
                 job.record.give_up(job.request.run, job.key, f"no outcome after {TRIES} tries: {cause}")
-        todo = [job for job in todo if tries[job.record.folder] < TRIES]
-        if tries and todo:
-            log.warning("%d runs have no outcome (%s); launching them again.", len(todo), cause)
-        begun = [job for job in todo if job.record.has_begun()]
+        todo = _free(holders, [job for job in todo if tries[job.record.folder] < TRIES])
+        if any(tries[job.record.folder] for job in todo):
+            said = "; ".join(dict.fromkeys(causes[job.record.folder] for job in todo if job.record.folder in causes))
+            n_lost = sum(tries[job.record.folder] > 0 for job in todo)
+            log.warning("%d runs have no outcome (%s); launching them again.", n_lost, said)
+        begun = [] if isolates else [job for job in todo if job.record.has_begun()]
         for batch in ([job for job in todo if job not in begun], *([job] for job in begun)):
             lines = [[*job.overrides, *origin(plan, job, wandb_mode)] for job in batch]
-            cause = _launch(launcher, lines) if batch else cause
-        left = [job for job in todo if status_of(job) is Status.missing]
+            said = _launch(launcher, lines) if batch else []
+            causes |= {job.record.folder: cause for job, cause in zip(batch, said, strict=True) if cause}
+        elsewhere = holders.now()
+        left = [job for job in todo if status_of(job) is Status.missing and job.record.folder.name not in elsewhere]
         # Where nothing at all happened, the launcher itself does not work.
         blamed = [job for job in left if job.record.has_begun()] or (left if len(left) == len(todo) else [])
+        if isolates:
+            blamed = left
+        for job in blamed:
+            causes.setdefault(job.record.folder, "no record of the planned name; was code edited meanwhile?")
         tries.update(job.record.folder for job in blamed)
+
+
+def _free(holders: Holders, todo: list[Job]) -> list[Job]:
+    """The jobs that no other process works on; waits where there is none, and says so."""
+    said = False
+    while todo:
+        elsewhere = holders.now()
+        free = [job for job in todo if job.record.folder.name not in elsewhere]
+        if free:
+            return free
+        if not said:
+            log.warning(
+                "%d runs are left, and others work on them (%s); waiting.",
+                len(todo),
+                ", ".join(sorted(set(elsewhere.values()))),
+            )
+            said = True
+        time.sleep(POLLED)
+        todo = [job for job in todo if status_of(job) is Status.missing]
+    return todo
 
 
 def origin(plan: Plan, job: Job, wandb_mode: str) -> list[str]:
@@ -66,15 +98,11 @@ def origin(plan: Plan, job: Job, wandb_mode: str) -> list[str]:
     return [f"origin.{key}={quoted(value)}" for key, value in told.items()]
 
 
-def _launch(launcher: Launcher, lines: list[list[str]]) -> str:
-    """Launch jobs once; whatever the launcher raises is no verdict on them. Returns what it had to say."""
+def _launch(launcher: Launcher, lines: list[list[str]]) -> list[str]:
+    """Launch jobs once; whatever the launcher raises is no verdict on them. Returns why each has no outcome, or ""."""
     try:
         returns = launcher.launch(lines, initial_job_idx=0)
     except Exception as e:  # joblib, submitit and ray each have their own for a lost worker
-        return f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}"
-    raised = [value for value in (getattr(r, "_return_value", None) for r in returns) if isinstance(value, Exception)]
-    return (
-        f"{type(raised[0]).__name__}: {raised[0]}"
-        if raised
-        else "no record of the planned name; was code edited meanwhile?"
-    )
+        return [f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}"] * len(lines)
+    raised = (getattr(outcome, "_return_value", None) for outcome in returns)
+    return [f"{type(value).__name__}: {value}" if isinstance(value, Exception) else "" for value in raised]

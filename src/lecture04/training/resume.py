@@ -22,6 +22,7 @@ from safetensors.torch import save_file
 from lecture04 import interrupts
 from lecture04.files import rename_unreadable, whole
 from lecture04.nn.model import LanguageModel
+from lecture04.records.lease import check
 from lecture04.records.record import Curve, Record
 from lecture04.training.loop import Standing
 
@@ -77,6 +78,7 @@ def save(
     record: Record, own: str, wall: float, at: Standing, model: LanguageModel, optimiser: torch.optim.Optimizer
 ) -> None:
     """Write down where a run stands, and take away all but the last KEPT files."""
+    check(record.folder)
     state = optimiser.state_dict()
     tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
     numbers: dict[str, dict[str, Any]] = {}

@@ -12,6 +12,7 @@ from lecture04.data import types as data
 from lecture04.data.types import Corpus
 from lecture04.nn.model import LanguageModel
 from lecture04.records.identity import evaluation_key, identity
+from lecture04.records.lease import LeaseLostError, check, lease, lease_now
 from lecture04.records.metrics import MEASURES
 from lecture04.records.record import Record, Status
 from lecture04.records.tracker import Tracker, tracker
@@ -38,10 +39,15 @@ def run(request: Request, record: Record, *, command: str, progress: Progress) -
     key = evaluation_key(wanted, evaluation)
     # The order in which sums are taken depends on the number of threads, so it is the run's and not the machine's.
     torch.set_num_threads(wanted.trainer.threads)
-    with record.lock():
+    # A sweep has other jobs to do meanwhile, and comes back to this one.
+    with lease_now(record.folder) if session.origin.sweep else lease(record.folder) as is_ours:
+        if not is_ours:
+            log.info("Another process works on the run.")
+            return
         if record.is_complete(key):
             log.info("Nothing to do: the run is there, %s.", record.folder)
             return
+        record.folder.mkdir(parents=True, exist_ok=True)
         record.clear_torn()
         try:
             corpus, extra = data.load(wanted, session.outputs), tuple(MEASURES.values())
@@ -54,6 +60,8 @@ def run(request: Request, record: Record, *, command: str, progress: Progress) -
                     _train(request, record, corpus, command, progress, watcher)
                     found = evaluate(checkpoint.load(wanted, record.folder), corpus, wanted, evaluation, extra)
                     watcher.summarise({"status": record.status().value} | record.metrics(key) | found.metrics)
+        except LeaseLostError:
+            raise
         except Exception as e:
             log.exception("Failed.")
             error = f"{type(e).__name__}: {e}"
@@ -107,6 +115,7 @@ def _train(
                 start=at,
                 pause=keeper,
             )
+    check(record.folder)
     checkpoint.save(model, record.folder)
     metrics = {
         "tokens_per_second": outcome.tokens / outcome.seconds if outcome.seconds else math.nan,
