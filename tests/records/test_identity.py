@@ -65,7 +65,7 @@ def test_evaluation_has_a_key_of_its_own(asked):
 @pytest.mark.parametrize("package", ["torch", "numpy"])
 def test_the_versions_of_what_computes_count(run, monkeypatch, package):
     before, real = identity(run()), versions()
-    monkeypatch.setattr(module, "version", lambda name: "0" if name == package else real[name])
+    monkeypatch.setattr(module, "_version", lambda name: "0" if name == package else real[name])
     assert identity(run()).config != before.config
 
 

@@ -5,6 +5,7 @@ import math
 import os
 import subprocess
 import sys
+import time
 from datetime import datetime
 
 import pytest
@@ -165,3 +166,39 @@ def test_the_resolved_config_lies_in_the_folder(record, cfg, asked):
     text = (record.folder / "config.yaml").read_text()
     assert text.startswith("# python train.py ffn=relu\n")
     assert OmegaConf.create(text).ffn.d_ff == cfg.ffn.d_ff
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"status": "finished", "metrics": {"test/nll": "abc"}},
+        {"status": ["finished"], "metrics": {}},
+        {"status": "finished", "metrics": {"wall_seconds": "x"}},
+        {"status": "finished", "metrics": {"steps": True}},
+        {"status": "finished", "metrics": [1]},
+        {"status": "finished", "metrics": {}, "ended": 3},
+        {"status": "failed", "error": {}},
+    ],
+)
+def test_a_summary_that_says_nonsense_is_set_aside(record, caplog, content):
+    (record.folder / "summary.json").write_text(json.dumps(content))
+    assert record.status() is Status.missing
+    assert record.metrics("key") == {}
+    assert "does not say what it should" in caplog.text
+    assert (record.folder / "summary.json.unreadable").exists()
+
+
+def test_lines_of_the_curve_that_say_nonsense_do_not_count(record):
+    lines = ['{"step": 1, "train/loss": 2.0}', "5", "[]", '{"step": "x"}', '{"step": 2, "train/loss": "y"}', '{"a']
+    (record.folder / "metrics.jsonl").write_text("\n".join(lines) + "\n5\n")
+    assert record.rows() == [{"step": 1, "train/loss": 2.0}]
+    assert record.logged("train/loss") == {1: 2.0}
+    assert record.last_step() == 0
+
+
+def test_a_file_that_is_written_anew_is_read_anew(record, cfg):
+    for nll in (1.0, 2.0, 3.0):
+        record.write_evaluation("key", {"metrics": {"test/nll": nll}})
+        assert record.evaluation("key")["metrics"]["test/nll"] == nll
+        time.sleep(0.12)
+        assert record.evaluation("key")["metrics"]["test/nll"] == nll

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 from lecture04.config import flags
@@ -85,6 +86,12 @@ _INSTEAD = {
 
 def groups() -> dict[str, list[str]]:
     """The groups that every run needs one choice of, with their choices."""
+    return _groups(tuple(CONF_FOLDERS))
+
+
+@cache
+def _groups(folders: tuple[Path, ...]) -> dict[str, list[str]]:
+    """Kept for the folders that are known: each value of a list is looked at, and none of them makes a YAML."""
     return {name: choices(name) for name in (*PARTS, "model")}
 
 

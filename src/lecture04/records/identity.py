@@ -11,9 +11,10 @@ import hashlib
 import json
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from functools import cache
 from importlib.metadata import version
 from inspect import getfile
 from pathlib import Path
@@ -84,7 +85,12 @@ def chosen_parts(run: Architecture) -> frozenset[tuple[str, str]]:
 
 def versions() -> dict[str, str]:
     """Of what computes."""
-    return {name: version(name) for name in COMPUTING}
+    return {name: _version(name) for name in COMPUTING}
+
+
+@cache
+def _version(name: str) -> str:
+    return version(name)  # reads a package's description each time
 
 
 def identified(run: Run) -> dict[str, Any]:
@@ -103,6 +109,14 @@ def identified(run: Run) -> dict[str, Any]:
 def identity(run: Run) -> Identity:
     """The identity of a run."""
     return Identity(digest([identified(run), versions()], 10), run_code(run).digest)
+
+
+def of_seeds(run: Run, seeds: Iterable[int]) -> dict[int, Identity]:
+    """The identities of a run with other seeds; what the seed does not change is looked at once."""
+    if isinstance(run.init, Uptrain) and isinstance(run.init.start, Run):  # it has the seed too
+        return {seed: identity(run.with_seed(seed)) for seed in seeds}
+    content, code, computing = identified(run), run_code(run).digest, versions()
+    return {seed: Identity(digest([content | {"seed": seed}, computing], 10), code) for seed in seeds}
 
 
 def run_code(run: Run) -> Code:
@@ -193,7 +207,7 @@ def _flat(content: dict[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
             yield f"{path}{key}", value
 
 
-def run_name(run: Run) -> str:
+def run_name(run: Run, own: Identity | None = None) -> str:
     """The name of a run's folder: its parts, its seed and its identity; it is looked up by the last alone."""
     parts = (run.placement, run.norm, run.ffn, run.attention, run.posenc)
-    return "-".join([*(part.name for part in parts), f"s{run.seed}", str(identity(run))])
+    return "-".join([*(part.name for part in parts), f"s{run.seed}", str(own or identity(run))])

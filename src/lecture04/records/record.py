@@ -21,7 +21,9 @@ import logging
 import math
 import os
 import re
+import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -33,7 +35,7 @@ import yaml
 from lecture04.config import Evaluation, Reuse, Run, Session, UserError
 from lecture04.files import not_a_folder, not_writable, rename_unreadable, whole, write_whole
 from lecture04.records.config_file import written
-from lecture04.records.identity import identity, recorded, run_name
+from lecture04.records.identity import Identity, identity, recorded, run_name
 from lecture04.records.lease import check, lease_now
 from lecture04.records.metrics import canonical
 
@@ -146,11 +148,15 @@ class Record:
                 lines = file.read().split(b"\n")[:-1]
         except OSError:
             return 0
-        return json.loads(lines[-1])["step"] if lines else 0
+        try:
+            step = json.loads(lines[-1])["step"] if lines else 0
+        except (ValueError, KeyError, TypeError):
+            return 0
+        return int(step) if _is_number(step) else 0
 
     def logged(self, name: str) -> dict[float, float]:
         """{step: value} of a quantity of metrics.jsonl; what is not finite, and a line that is torn, do not count."""
-        return {row["step"]: row[name] for row in self.rows() if row.get(name) is not None and "step" in row}
+        return {row["step"]: row[name] for row in self.rows() if row.get(name) is not None}
 
     def not_writable(self) -> str:
         """Why nothing more can be written here; empty where it can."""
@@ -159,6 +165,7 @@ class Record:
     def start(self, run: Run, evaluation: Evaluation, command: str) -> None:
         """Make the folder ready for a run, without what an earlier try left."""
         check(self.folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
         self._clear()
         text = f"# {command}\n" + yaml.safe_dump(written(run, evaluation), sort_keys=False)
         write_whole(self.folder / "config.yaml", text)
@@ -180,7 +187,6 @@ class Record:
             if is_ours and self.status().is_result:
                 self.write_evaluation(key, {"error": f"evaluation: {error}"})
             elif is_ours:
-                self.folder.mkdir(parents=True, exist_ok=True)
                 self.finish(Status.failed, run, "", error=error)
 
     def _clear(self) -> None:
@@ -222,14 +228,14 @@ class Record:
                 part.write_bytes(lines[: to.n_bytes])
 
     def rows(self) -> list[dict[str, float]]:
-        """The lines of metrics.jsonl; a line that is torn does not count."""
+        """The lines of metrics.jsonl; one that is torn, or says nonsense, does not count."""
         found = list[dict[str, float]]()
         for line in self._lines().splitlines():
             try:
                 measured = json.loads(line)
             except ValueError:
                 continue
-            if isinstance(measured, dict):
+            if isinstance(measured, dict) and _are_metrics(measured) and _is_number(measured.get("step")):
                 found.append(measured)
         return found
 
@@ -240,6 +246,7 @@ class Record:
     def finish(self, status: Status, run: Run, command: str, **facts: Any) -> None:
         """Write the summary; the run has ended."""
         check(self.folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
         own = identity(run)
         head = {
             "status": status.value,
@@ -267,17 +274,18 @@ class Record:
         write_whole(self.folder / "evals" / f"{key}.json", json.dumps(finite(content), indent=1) + "\n")
 
 
-def find(run: Run, session: Session) -> Record:
-    """The record of a run: the folder with its identity, whatever else the folder's name says.
+def find(run: Run, session: Session, own: Identity | None = None) -> Record:
+    """The record of a run: the folder with its identity (`own`, where it is known), whatever else its name says.
 
     With runs.reuse=config a finished run whose code differs stands for it, where there is none of the same code.
     """
-    runs, own = Path(session.outputs) / "runs", identity(run)
-    same = _folders(runs, f"*-{own}")
+    runs, own = Path(session.outputs) / "runs", own or identity(run)
+    listing = _listing(runs)
+    same = _folders(runs, listing.of(str(own)))
     if session.reuse is Reuse.config and not any(record.status().is_result for record in same):
-        other = _folders(runs, f"*-{own.config}-*")
+        other = _folders(runs, listing.of(own.config))
         same = [record for record in other if record.status().is_result] or same
-    return same[0] if same else Record(runs / run_name(run))
+    return same[0] if same else Record(runs / run_name(run, own))
 
 
 def refuse_unwritable(outputs: Path, records: Iterable[Record]) -> None:
@@ -289,9 +297,46 @@ def refuse_unwritable(outputs: Path, records: Iterable[Record]) -> None:
         )
 
 
-def _folders(runs: Path, pattern: str) -> list[Record]:
+def _folders(runs: Path, names: Iterable[str]) -> list[Record]:
     """By name; a file and a link that leads nowhere are no runs, whatever they are called."""
-    return [Record(path) for path in sorted(runs.glob(pattern)) if path.is_dir()]
+    return [Record(runs / name) for name in names if (runs / name).is_dir()]
+
+
+class _Listing:
+    """The names in a folder of runs, by the identity that they end in, and by its first part, the config."""
+
+    def __init__(self, runs: Path) -> None:
+        self.names = dict[str, list[str]]()
+        with suppress(FileNotFoundError, NotADirectoryError):
+            for name in sorted(os.listdir(runs)):
+                _, *own = name.rsplit("-", 2)
+                if len(own) == 2:
+                    for key in (own[0], "-".join(own)):
+                        self.names.setdefault(key, []).append(name)
+
+    def of(self, key: str) -> list[str]:
+        """The names with an identity, or with a config."""
+        return self.names.get(key, [])
+
+
+_listings: dict[Path, tuple[int, _Listing]] = {}
+SETTLED = 100_000_000
+"""Nanoseconds behind its last change from which on a folder is known to have another time at the next one."""
+
+
+def _listing(runs: Path) -> _Listing:
+    """Of a folder as it is; read again only where it has changed, since a table asks for each of its runs."""
+    try:
+        changed = runs.stat().st_mtime_ns
+    except OSError:
+        return _Listing(runs)
+    known = _listings.get(runs)
+    if known and known[0] == changed:
+        return known[1]
+    listing = _Listing(runs)
+    if time.time_ns() - changed > SETTLED:
+        _listings[runs] = changed, listing
+    return listing
 
 
 def is_other_code(record: Record, run: Run) -> bool:
@@ -300,13 +345,22 @@ def is_other_code(record: Record, run: Run) -> bool:
     return not record.folder.name.endswith(str(own)) and record.summary().get("code") != own.code
 
 
+_parsed: dict[Path, tuple[tuple[int, int, int], dict[str, Any]]] = {}
+
+
 def read_json(path: Path, is_sound: Callable[[Any], bool] = lambda content: True) -> dict[str, Any] | None:
     """A JSON file's content, None where there is none.
 
     What is no JSON, or not what it should be, is renamed with a warning, and counts for nothing. So does what cannot be
-    opened, which keeps its name: another user, or a disk that is back, may be able to.
+    opened, which keeps its name: another user, or a disk that is back, may be able to. A file is parsed once as long as
+    it stays the same one; nobody may change what is returned.
     """
     try:
+        about = os.stat(path)
+        same = about.st_mtime_ns, about.st_size, about.st_ino
+        known = _parsed.get(path)
+        if known and known[0] == same:
+            return known[1]
         content = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         return None
@@ -320,6 +374,8 @@ def read_json(path: Path, is_sound: Callable[[Any], bool] = lambda content: True
     else:
         why = "it does not say what it should"
     if isinstance(content, dict) and is_sound(content):
+        if time.time_ns() - about.st_mtime_ns > SETTLED:
+            _parsed[path] = same, content
         return content
     rename_unreadable(path, why)
     return None
@@ -327,12 +383,24 @@ def read_json(path: Path, is_sound: Callable[[Any], bool] = lambda content: True
 
 def _is_summary(content: dict[str, Any]) -> bool:
     status = content.get("status")
-    has_metrics = isinstance(content.get("metrics"), dict)
-    return status in set(Status) and (has_metrics or not Status(status).is_result)
+    if not isinstance(status, str) or status not in set(Status):
+        return False
+    texts = all(isinstance(content.get(name, ""), str | None) for name in ("error", "why", "code", "ended"))
+    has_metrics = _are_metrics(content.get("metrics"))
+    return texts and (has_metrics or ("metrics" not in content and not Status(status).is_result))
 
 
 def _is_evaluation(content: dict[str, Any]) -> bool:
-    return isinstance(content.get("metrics"), dict) or isinstance(content.get("error"), str)
+    return _are_metrics(content.get("metrics")) or isinstance(content.get("error"), str)
+
+
+def _are_metrics(content: Any) -> bool:
+    """Numbers by name; None stands for one that is not finite."""
+    return isinstance(content, dict) and all(value is None or _is_number(value) for value in content.values())
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def finite(value: Any) -> Any:

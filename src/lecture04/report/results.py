@@ -149,18 +149,19 @@ def _know(manifest: Manifest) -> None:
 
 def gather(folder: Path, manifest: Manifest) -> Results:
     """What the runs of a manifest have reached, whether or not it lies in its folder yet."""
-    lines: list[dict[str, Any]] = []
+    columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     for row, records in _records(folder, manifest).items():
         key = manifest.rows[row].evaluation
         for seed, record in records.items():
             status = record.status() if record.is_complete(key) else _unfinished(record, key)
-            common = {"row": row, "seed": seed, "status": status.value, "run": record.folder.name}
             # How far d_ff is off depends on what it was matched to, which is the table's affair and no run's.
             metrics = record.metrics(key) | {"mismatch": manifest.rows[row].mismatch} if status.is_result else {}
-            lines += [common | {"metric": m, "value": _value(m, v, status)} for m, v in metrics.items()]
-            if not metrics:
-                lines.append(common | {"metric": "", "value": math.nan})
-    return Results(folder, manifest, pd.DataFrame(lines, columns=list(COLUMNS)))
+            found = {name: _value(name, value, status) for name, value in metrics.items()} or {"": math.nan}
+            columns["metric"] += found
+            columns["value"] += found.values()
+            for name, same in (("row", row), ("seed", seed), ("status", status.value), ("run", record.folder.name)):
+                columns[name] += [same] * len(found)
+    return Results(folder, manifest, pd.DataFrame(columns, columns=list(COLUMNS)))
 
 
 def _records(folder: Path, manifest: Manifest) -> dict[str, dict[int, Record]]:

@@ -60,7 +60,7 @@ def _launch_wave(plan: Plan, wave: Sequence[Job], launcher: Launcher, wandb_mode
         for batch in ([job for job in todo if job not in begun], *([job] for job in begun)):
             lines = [[*job.overrides, *origin(plan, job, wandb_mode)] for job in batch]
             said = _launch(launcher, lines) if batch else []
-            causes |= {job.record.folder: cause for job, cause in zip(batch, said, strict=True) if cause}
+            causes |= {job.record.folder: cause for job, cause in zip(batch, said, strict=False) if cause}
         elsewhere = holders.now()
         left = [job for job in todo if status_of(job) is Status.missing and job.record.folder.name not in elsewhere]
         # Where nothing at all happened, the launcher itself does not work.

@@ -8,13 +8,13 @@ from pathlib import Path
 from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
-from lecture04.config import Data, Design, Request, Run, Session, Table
+from lecture04.config import Data, Design, Request, Reuse, Run, Session, Table
 from lecture04.config import sizes as counts
 from lecture04.config.messages import UserError, explain, nearest
 from lecture04.config.overrides import source_line
 from lecture04.config.schema import COLUMNS
 from lecture04.config.validate import bound_errors
-from lecture04.records.identity import evaluation_key, identity
+from lecture04.records.identity import evaluation_key, identity, of_seeds
 from lecture04.records.metrics import METRICS, canonical
 from lecture04.records.record import Record, Status, find, is_other_code
 from lecture04.report.columns import is_known, known
@@ -125,13 +125,20 @@ class Plan:
             rows={row.name: self._manifest_row(row) for row in self.rows},
         )
 
+    @property
+    def takes_other_code(self) -> bool:
+        """Whether finished runs of other code may stand for a run."""
+        return self.session.reuse is Reuse.config
+
     def _manifest_row(self, row: Row) -> ManifestRow:
         jobs = self.of_row(row.name)
         return ManifestRow(
             evaluation=jobs[0].key,
             mismatch=jobs[0].request.mismatch,
             runs={job.seed: job.record.folder.name for job in jobs},
-            other_code=tuple(job.seed for job in jobs if is_other_code(job.record, job.request.run)),
+            other_code=tuple(
+                job.seed for job in jobs if self.takes_other_code and is_other_code(job.record, job.request.run)
+            ),
             overrides=tuple(without_session(row.overrides)),
             slice=row.slice if self.sweep.design is Design.grid else None,
             tokens=jobs[0].request.run.data.tokens(),
@@ -166,7 +173,8 @@ def make_plan(name: str, title: str, sweep: Table, rows: Sequence[Row], seeds: S
     errors += _token_errors(sweep, resolved)
     if errors:
         raise UserError("\n".join(errors))
-    jobs = [_job(row, seed, resolved[row.name]) for seed in seeds for row in rows]
+    by_row = {row.name: _jobs(row, seeds, resolved[row.name]) for row in rows}
+    jobs = [by_row[row.name][i] for i in range(len(seeds)) for row in rows]
     if not sweep.columns:
         of_sources = dict.fromkeys(name for request in resolved.values() for name in request.run.data.columns)
         sweep = replace(sweep, columns=[*COLUMNS[0], *of_sources, *COLUMNS[1]])
@@ -183,11 +191,15 @@ def _row_errors(wrong: Mapping[str, Sequence[str]], n_rows: int, *, is_file: boo
     return of_all + [f"row {row!r}: {line}" for row, lines in wrong.items() for line in lines if line not in of_all]
 
 
-def _job(row: Row, seed: int, request: Request) -> Job:
-    run = request.run.with_seed(seed)
-    request = replace(request, run=run)
-    key = evaluation_key(run, request.evaluation)
-    return Job(row.name, seed, (*row.overrides, f"seed={seed}"), request, find(run, request.session), key)
+def _jobs(row: Row, seeds: Sequence[int], request: Request) -> list[Job]:
+    """A row's jobs, in the order of the seeds; how it is evaluated does not depend on them."""
+    key, own = evaluation_key(request.run, request.evaluation), of_seeds(request.run, seeds)
+    found = list[Job]()
+    for seed in seeds:
+        run = request.run.with_seed(seed)
+        record = find(run, request.session, own[seed])
+        found.append(Job(row.name, seed, (*row.overrides, f"seed={seed}"), replace(request, run=run), record, key))
+    return found
 
 
 def _metric_errors(sweep: Table) -> list[str]:

@@ -54,7 +54,7 @@ def print_plan(plan: Plan, n_workers: int) -> None:
     print(f"{seeds}; {len(plan.jobs)} runs, {len(to_train)} to train, nothing started")
     if sources:
         print(f"before them {len(sources)} runs that these start from")
-    if any(is_other_code(job.record, job.request.run) for job in plan.jobs):
+    if plan.takes_other_code and any(is_other_code(job.record, job.request.run) for job in plan.jobs):
         print("* a run of other code (runs.reuse=config)")
     if to_train and known:
         print(
@@ -79,7 +79,7 @@ def _plan_table(plan: Plan) -> Table:
         jobs = plan.of_row(row.name)
         run, missing = jobs[0].request.run, [job for job in jobs if not job.record.status().is_result]
         there = [
-            f"{job.seed}*" if is_other_code(job.record, job.request.run) else str(job.seed)
+            f"{job.seed}*" if plan.takes_other_code and is_other_code(job.record, job.request.run) else str(job.seed)
             for job in jobs
             if job not in missing
         ]

@@ -47,7 +47,6 @@ def run(request: Request, record: Record, *, command: str, progress: Progress) -
         if record.is_complete(key):
             log.info("Nothing to do: the run is there, %s.", record.folder)
             return
-        record.folder.mkdir(parents=True, exist_ok=True)
         record.clear_torn()
         try:
             corpus, extra = data.load(wanted, session.outputs), tuple(MEASURES.values())
