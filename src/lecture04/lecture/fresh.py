@@ -25,7 +25,7 @@ from lecture04.config.registry import PACKAGE
 from lecture04.files import write_whole
 from lecture04.lecture.items import Item, Kind
 from lecture04.records.identity import digest, versions
-from lecture04.records.record import read_json
+from lecture04.records.stored import read_json
 from lecture04.report.manifest import Manifest
 from lecture04.sweep import command
 from lecture04.sweep.plan import Plan

@@ -16,7 +16,7 @@ from lecture04.config.places import ROOT
 from lecture04.files import write_whole
 from lecture04.lecture import fresh
 from lecture04.lecture.items import Item, Kind
-from lecture04.records.record import read_json
+from lecture04.records.stored import read_json
 
 POLL_SECONDS = 1.0
 

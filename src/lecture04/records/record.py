@@ -14,7 +14,6 @@ A run without a summary was interrupted. Training's own outcome is written befor
 failing metric loses no training.
 """
 
-import errno
 import hashlib
 import json
 import logging
@@ -22,22 +21,34 @@ import math
 import os
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from lecture04.config import Evaluation, Reuse, Run, Session, UserError
-from lecture04.files import not_a_folder, not_writable, rename_unreadable, whole, write_whole
+from lecture04.files import not_a_folder, not_writable, whole, write_whole
 from lecture04.records.config_file import written
 from lecture04.records.identity import Identity, identity, recorded, run_name
 from lecture04.records.lease import check, lease_now
 from lecture04.records.metrics import canonical
+from lecture04.records.stored import (
+    SETTLED,
+    are_metrics,
+    changed,
+    evaluation_fault,
+    finite,
+    is_number,
+    read_json,
+    seals,
+    summary_fault,
+    write_sealed,
+)
+from lecture04.records.stored import Status as Status
 
 log = logging.getLogger(__name__)
 
@@ -45,34 +56,8 @@ _KEY = re.compile("[0-9a-f]{10}")  # an evaluation's; other files may lie beside
 
 
 UNTRACKED = "untracked.txt"
-
-
-class Status(StrEnum):
-    """How far a run has come. Failed and missing ones are tried again, the others are results.
-
-    `undertrained`: the training went well, and ended too early to beat the unigram model.
-    """
-
-    finished = "finished"
-    undertrained = "undertrained"
-    diverged = "diverged"
-    failed = "failed"
-    missing = "missing"
-
-    @property
-    def is_result(self) -> bool:
-        """Whether nothing is left to train."""
-        return self.ended_well or self is Status.diverged
-
-    @property
-    def ended_well(self) -> bool:
-        """Whether its figures count: a run that diverged has no place on a quality scale."""
-        return self in (Status.finished, Status.undertrained)
-
-    @property
-    def in_words(self) -> str:
-        """As it is said to the user."""
-        return "not trained enough to beat the unigram model" if self is Status.undertrained else self.value
+IDENTITY = re.compile(r".*-([0-9a-f]{10}-[0-9a-f]{6})")
+"""How the name of a run's folder ends."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +90,7 @@ class Record:
 
     def summary(self) -> dict[str, Any]:
         """How the training ended; empty where it has not ended."""
-        return read_json(self.folder / "summary.json", _is_summary) or {}
+        return read_json(self.folder / "summary.json", self._summary_fault) or {}
 
     def status(self) -> Status:
         """What the summary says; missing where there is none."""
@@ -113,7 +98,29 @@ class Record:
 
     def evaluation(self, key: str) -> dict[str, Any]:
         """The evaluation under a key: {"metrics": ...} or {"error": ...}; empty where it was not made."""
-        return read_json(self.folder / "evals" / f"{key}.json", _is_evaluation) or {}
+        return read_json(self.folder / "evals" / f"{key}.json", self._evaluation_fault) or {}
+
+    def _summary_fault(self, content: dict[str, Any]) -> str:
+        own = f"{content.get('config')}-{content.get('code')}"
+        if why := summary_fault(content):
+            return why
+        if "config" in content and self._identity and self._identity != own:
+            return f"it is the summary of another run, {own}"
+        if name := changed(self.folder, content.get("files")):
+            return f"{name} is not the file that it was written with; the run is made again"
+        return ""
+
+    def _evaluation_fault(self, content: dict[str, Any]) -> str:
+        if why := evaluation_fault(content):
+            return why
+        of = content.get("run", self._identity)
+        return "" if of == self._identity else f"it is the evaluation of another run, {of}"
+
+    @property
+    def _identity(self) -> str:
+        """That in the folder's name; empty where the user chose the name."""
+        found = IDENTITY.fullmatch(self.folder.name)
+        return found[1] if found else ""
 
     def is_complete(self, key: str) -> bool:
         """Whether there is nothing to do: trained, and evaluated under this key."""
@@ -152,7 +159,7 @@ class Record:
             step = json.loads(lines[-1])["step"] if lines else 0
         except (ValueError, KeyError, TypeError):
             return 0
-        return int(step) if _is_number(step) else 0
+        return int(step) if is_number(step) else 0
 
     def logged(self, name: str) -> dict[float, float]:
         """{step: value} of a quantity of metrics.jsonl; what is not finite, and a line that is torn, do not count."""
@@ -235,7 +242,7 @@ class Record:
                 measured = json.loads(line)
             except ValueError:
                 continue
-            if isinstance(measured, dict) and _are_metrics(measured) and _is_number(measured.get("step")):
+            if isinstance(measured, dict) and are_metrics(measured) and is_number(measured.get("step")):
                 found.append(measured)
         return found
 
@@ -256,7 +263,8 @@ class Record:
             "command": command,
             "ended": datetime.now().astimezone().isoformat(timespec="seconds"),
         }
-        write_whole(self.folder / "summary.json", json.dumps(finite(head | facts), indent=1) + "\n")
+        files = seals(self.folder, ("checkpoint.safetensors", "metrics.jsonl"))
+        write_sealed(self.folder / "summary.json", head | facts | {"files": files})
 
     def ended(self) -> datetime | None:
         """When it ended; of a record that does not say so, when its summary was written. None where none is there."""
@@ -271,7 +279,9 @@ class Record:
         """Keep an evaluation, or why it failed."""
         check(self.folder)
         (self.folder / "evals").mkdir(exist_ok=True)
-        write_whole(self.folder / "evals" / f"{key}.json", json.dumps(finite(content), indent=1) + "\n")
+        write_sealed(
+            self.folder / "evals" / f"{key}.json", content | ({"run": self._identity} if self._identity else {})
+        )
 
 
 def find(run: Run, session: Session, own: Identity | None = None) -> Record:
@@ -320,8 +330,6 @@ class _Listing:
 
 
 _listings: dict[Path, tuple[int, _Listing]] = {}
-SETTLED = 100_000_000
-"""Nanoseconds behind its last change from which on a folder is known to have another time at the next one."""
 
 
 def _listing(runs: Path) -> _Listing:
@@ -343,68 +351,3 @@ def is_other_code(record: Record, run: Run) -> bool:
     """Whether a record stands for a run although its code differs (runs.reuse=config)."""
     own = identity(run)
     return not record.folder.name.endswith(str(own)) and record.summary().get("code") != own.code
-
-
-_parsed: dict[Path, tuple[tuple[int, int, int], dict[str, Any]]] = {}
-
-
-def read_json(path: Path, is_sound: Callable[[Any], bool] = lambda content: True) -> dict[str, Any] | None:
-    """A JSON file's content, None where there is none.
-
-    What is no JSON, or not what it should be, is renamed with a warning, and counts for nothing. So does what cannot be
-    opened, which keeps its name: another user, or a disk that is back, may be able to. A file is parsed once as long as
-    it stays the same one; nobody may change what is returned.
-    """
-    try:
-        about = os.stat(path)
-        same = about.st_mtime_ns, about.st_size, about.st_ino
-        known = _parsed.get(path)
-        if known and known[0] == same:
-            return known[1]
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as e:
-        if e.errno == errno.ELOOP:  # a link that leads to itself, here or above: nothing is there
-            return None
-        log.warning("%s could not be read (%s); it does not count.", path, e.strerror)
-        return None
-    except ValueError as e:
-        content, why = None, str(e)
-    else:
-        why = "it does not say what it should"
-    if isinstance(content, dict) and is_sound(content):
-        if time.time_ns() - about.st_mtime_ns > SETTLED:
-            _parsed[path] = same, content
-        return content
-    rename_unreadable(path, why)
-    return None
-
-
-def _is_summary(content: dict[str, Any]) -> bool:
-    status = content.get("status")
-    if not isinstance(status, str) or status not in set(Status):
-        return False
-    texts = all(isinstance(content.get(name, ""), str | None) for name in ("error", "why", "code", "ended"))
-    has_metrics = _are_metrics(content.get("metrics"))
-    return texts and (has_metrics or ("metrics" not in content and not Status(status).is_result))
-
-
-def _is_evaluation(content: dict[str, Any]) -> bool:
-    return _are_metrics(content.get("metrics")) or isinstance(content.get("error"), str)
-
-
-def _are_metrics(content: Any) -> bool:
-    """Numbers by name; None stands for one that is not finite."""
-    return isinstance(content, dict) and all(value is None or _is_number(value) for value in content.values())
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def finite(value: Any) -> Any:
-    """NaN and infinities as None: JSON has none of them."""
-    if isinstance(value, dict):
-        return {k: finite(v) for k, v in value.items()}
-    return None if isinstance(value, float) and not math.isfinite(value) else value

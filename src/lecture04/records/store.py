@@ -4,7 +4,6 @@ Files and folders that are no runs and no tables may lie among them: they are ne
 """
 
 import json
-import re
 import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from pathlib import Path
 
 from lecture04.config.errors import UserError, nearest
 from lecture04.records.lease import lease_now
-from lecture04.records.record import Record, Status
+from lecture04.records.record import IDENTITY, Record, Status
 
 
 @dataclass(frozen=True)
@@ -45,13 +44,10 @@ def store(outputs: Path) -> list[Kept]:
     return [Kept(Record(outputs / "runs" / name), tuple(dict.fromkeys(shown_by.get(name, ())))) for name in names]
 
 
-_IDENTITY = re.compile(r".*-[0-9a-f]{10}-[0-9a-f]{6}")
-
-
 def runs_in(outputs: Path) -> list[Record]:
     """Every run under OUTPUTS/runs, by name: a folder whose name ends in an identity, or that holds identity.json."""
     folders = sorted(path for path in (outputs / "runs").glob("*") if not path.name.startswith(".") and path.is_dir())
-    return [Record(path) for path in folders if _IDENTITY.fullmatch(path.name) or (path / "identity.json").is_file()]
+    return [Record(path) for path in folders if IDENTITY.fullmatch(path.name) or (path / "identity.json").is_file()]
 
 
 def tables_in(sweeps: Path) -> list[Path]:

@@ -148,5 +148,10 @@ def _lacking(content: Mapping[str, Any]) -> list[str]:
     if content.get("design") == "grid":
         of_row.append("slice")
     own = [f.name for f in fields(Manifest) if f.name not in OPTIONAL and f.name not in content]
-    of_rows = [key for about in content.get("rows", {}).values() for key in of_row if key not in about]
+    rows = content.get("rows")
+    if not isinstance(rows, Mapping) or not all(isinstance(about, Mapping) for about in rows.values()):
+        return list(dict.fromkeys([*own, "rows"]))
+    of_rows = [key for about in rows.values() for key in of_row if key not in about]
+    if not all(isinstance(about.get("runs", {}), Mapping) for about in rows.values()):
+        of_rows.append("runs")
     return own + list(dict.fromkeys(of_rows))

@@ -13,8 +13,9 @@ from lecture04.config.registry import load
 from lecture04.config.resolve import MISMATCH_WARNING
 from lecture04.files import not_a_folder
 from lecture04.records.metrics import METRICS
-from lecture04.records.record import Record, Status, read_json
+from lecture04.records.record import Record, Status
 from lecture04.records.store import tables_in
+from lecture04.records.stored import read_json
 from lecture04.report.columns import is_known
 from lecture04.report.manifest import Manifest
 

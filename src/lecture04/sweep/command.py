@@ -15,7 +15,8 @@ from lecture04.config.overrides import command_line
 from lecture04.config.project import config_dir
 from lecture04.files import not_writable
 from lecture04.records.lease import clear_dead
-from lecture04.records.record import read_json, refuse_unwritable
+from lecture04.records.record import refuse_unwritable
+from lecture04.records.stored import read_json
 from lecture04.records.tracker import ModeProbe, several_runs
 from lecture04.sweep import rows as rowing
 from lecture04.sweep.launch import Launcher, launch, missing

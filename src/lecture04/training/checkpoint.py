@@ -8,6 +8,7 @@ from safetensors.torch import load_file, save_file
 from lecture04 import config
 from lecture04.files import rename_unreadable, whole
 from lecture04.nn.model import LanguageModel
+from lecture04.records.record import Record
 
 NAME = "checkpoint.safetensors"
 
@@ -30,7 +31,12 @@ def load_sound(c: config.Architecture, folder: Path) -> LanguageModel | None:
 
 
 def load(c: config.Architecture, folder: Path) -> LanguageModel:
-    """The model with the parameters kept in a folder. Every parameter must be there, no other."""
+    """The model with the parameters kept in a folder. Every parameter must be there, no other.
+
+    Raises ValueError where they are not those that the run ended with.
+    """
+    if (folder / "summary.json").exists() and not Record(folder).summary():
+        raise ValueError(f"{folder}: its summary and its checkpoint do not belong together; train the run again.")
     model = LanguageModel(c)
     model.load_state_dict(load_file(folder / NAME))
     return model

@@ -75,7 +75,7 @@ def test_a_configs_runs_are_found_whatever_their_seed(of_small, swept):
 def test_runs_that_did_not_finish_do_not_count(of_small, copy):
     first, second = of_small(copy)
     path = second.record.folder / "summary.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"status": "diverged"}))
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"status": "diverged", "sha256": None}))
     assert [run.seed for run in of_small(copy)] == [first.seed]
 
 

@@ -14,8 +14,9 @@ from lecture04.config.places import SWEEPS
 from lecture04.config.typed import understood
 from lecture04.records.config_file import read_run
 from lecture04.records.identity import identity
-from lecture04.records.record import Record, read_json
+from lecture04.records.record import Record
 from lecture04.records.store import runs_in, tables_in
+from lecture04.records.stored import read_json
 from lecture04.report.manifest import Manifest
 
 
