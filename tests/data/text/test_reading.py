@@ -85,7 +85,8 @@ def test_a_stream_is_cut_at_the_end_of_lines_and_loses_nothing():
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("latin.txt", b"abc\xff", "latin.txt: not UTF-8: byte 0xff at 3 of what was read."),
+        ("latin.txt", b"abc\xff", "latin.txt: not UTF-8: byte 0xff in line 1; `iconv -f LATIN1 -t UTF-8` converts"),
+        ("long.txt", b"abcd\n" * 30_000 + b"\xe9t\xe9\n", "long.txt: not UTF-8: byte 0xe9 in line 30001; "),
         (
             "a.jsonl",
             b'{"text": "a"}\n{"body": "b"}\n',

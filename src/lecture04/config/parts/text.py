@@ -63,8 +63,8 @@ class Text(Data):
     tokenizer: str = "bytes"
     vocab_size: int = bounded(2048, at_least=1)
     split: SplitBy = SplitBy.hash
-    val: float = bounded(0.05, above=0, below=1)
-    test: float = bounded(0.05, above=0, below=1)
+    val: float = bounded(0.1, above=0, below=1)
+    test: float = bounded(0.1, above=0, below=1)
     found: Prepared | None = settled()
 
     @property

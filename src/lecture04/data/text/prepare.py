@@ -27,8 +27,9 @@ from rich.console import Console
 from rich.progress import Progress
 from tokenizers import Tokenizer
 
-from lecture04.config import SPLITS, Prepared, Text
+from lecture04.config import SPLITS, Prepared, SplitBy, Text
 from lecture04.config.code import code
+from lecture04.config.errors import nearest
 from lecture04.config.registry import PACKAGE, register
 from lecture04.data.text import tokens
 from lecture04.data.text.reading import files
@@ -38,6 +39,10 @@ from lecture04.files import rename_unreadable, write_whole
 TOKENIZER, ABOUT = "tokenizer.json", "about.json"
 AT_ONCE = 64
 """Pieces that are handed to the tokenizers package together; it works on them side by side."""
+
+
+FEW_DOCUMENTS = 5
+"""A split with fewer is said."""
 
 
 @register("settle", "text")
@@ -105,7 +110,8 @@ def _digests(paths: Iterable[Path], home: Path) -> list[str]:
         try:
             stat = path.stat()
         except OSError as e:
-            raise ValueError(f"{path}: {e.strerror}; data.tokenizer is bytes, char, bpe or a tokenizer.json.") from e
+            choices = nearest(path.name, ("bytes", "char", "bpe", "a tokenizer.json"))
+            raise ValueError(f"data.tokenizer={path}: {e.strerror}.{choices}") from e
         name, seen = str(path.resolve()), [stat.st_size, stat.st_mtime_ns]
         kept = memo.get(name)
         if not isinstance(kept, list) or kept[:2] != seen:
@@ -183,10 +189,22 @@ def _prepare(options: Text, paths: list[Path], home: Path) -> dict[str, Any]:
         finally:
             shutil.rmtree(part, ignore_errors=True)
     n_tokens, vocab_size = sum(writer.n_tokens for writer in writers), made["vocab_size"]
-    counts = ", ".join(f"{w.n_docs:,} {name}" for name, w in zip(SPLITS, writers, strict=True))
+    counts = ", ".join(
+        f"{w.n_docs:,} {name} ({w.n_tokens / n_tokens:.0%} of the tokens)"
+        for name, w in zip(SPLITS, writers, strict=True)
+    )
     identical = f"; {found.n_identical:,} documents are equal to an earlier one" if found.n_identical else ""
-    said = f"data=text: {n_tokens:,} tokens, a vocabulary of {vocab_size:,}; documents: {counts}{identical}."
+    n_empty = sum(path.stat().st_size == 0 for path in paths)
+    empty = f"; {n_empty:,} files are empty" if n_empty else ""
+    said = f"data=text: {n_tokens:,} tokens, a vocabulary of {vocab_size:,}; documents: {counts}{identical}{empty}."
     print(said, home / made["digest"], file=sys.stderr)
+    few = [f"{name} ({w.n_docs})" for name, w in zip(SPLITS, writers, strict=True) if w.n_docs < FEW_DOCUMENTS]
+    if few and options.split is SplitBy.hash:
+        print(
+            f"data=text: few documents in {', '.join(few)}, and a verdict rests on those of the test: "
+            "larger shares (data.val, data.test), or data.documents=stream data.split=tail for the last of the text.",
+            file=sys.stderr,
+        )
     return made
 
 

@@ -100,9 +100,21 @@ def _said_of(path: Path) -> Generator[None]:
     try:
         yield
     except UnicodeDecodeError as e:
-        raise ValueError(f"{path}: not UTF-8: byte {e.object[e.start]:#04x} at {e.start} of what was read.") from e
+        place = f"byte {e.object[e.start]:#04x} in line {_line_of_fault(path)}"
+        raise ValueError(f"{path}: not UTF-8: {place}; `iconv -f LATIN1 -t UTF-8` converts what is Latin-1.") from e
     except (OSError, EOFError, zlib.error, zstandard.ZstdError) as e:
         raise ValueError(f"{path}: {getattr(e, 'strerror', None) or e}.") from e
+
+
+def _line_of_fault(path: Path) -> int:
+    """The first line of a file that is not UTF-8; what is read in pieces does not say where a piece began."""
+    with _opened(path) as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError:
+                return number
+    return 0
 
 
 def _in_package(path: str) -> Path | None:
