@@ -134,8 +134,10 @@ CASES = [
         "layout.length=128: the longest document has 1,001 tokens to predict",
         "set at least that, or layout=windows or stream.",
     ),
-    typed("data.path=good.txt data.documents=line data.tokenizer=none.json", "none.json: No such file"),
-    typed("data.path=good.txt data.documents=line data.tokenizer=byte", "data.tokenizer=byte: ", "mean bytes?"),
+    typed("data.path=good.txt data.documents=line layout.length=9999", "layout.length=9999: the training split has "),
+    # Tokenizers.
+    of_lines("data.tokenizer=none.json", "data.tokenizer=none.json: No such file or directory."),
+    of_lines("data.tokenizer=byte", "data.tokenizer=byte: ", "mean bytes?"),
     of_lines("data.tokenizer=good.txt", "data.tokenizer=good.txt: no tokenizer.json: "),
     of_lines("data.tokenizer=bpe data.vocab_size=99", "data.vocab_size=99: must be over 256, a token a byte and "),
     of_lines("data.tokenizer=no_unknown.json", "no_unknown.json: it has no token for '0' 'a'", "no unknown token"),
