@@ -107,10 +107,10 @@ def test_a_folder_that_is_no_run(tmp_path):
         write(tmp_path, tmp_path / "hf")
 
 
-def test_a_torn_checkpoint_is_said(run, tmp_path):
+def test_a_run_with_a_torn_checkpoint_has_not_finished(run, tmp_path):
     folder, _ = run("recipe=llama")
     (folder / checkpoint.NAME).write_bytes((folder / checkpoint.NAME).read_bytes()[:-9])
-    with pytest.raises(UserError, match="run: its checkpoint does not hold this run's parameters"):
+    with pytest.raises(UserError, match="run: the run is missing, not finished"):
         write(folder, tmp_path / "hf")
 
 

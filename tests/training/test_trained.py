@@ -6,6 +6,7 @@ import torch
 import lecture04 as l4
 from lecture04.config.errors import UserError
 from lecture04.nn.init import build
+from lecture04.records.identity import identity, run_name
 from lecture04.records.record import Record
 from lecture04.training import checkpoint
 
@@ -14,7 +15,7 @@ from lecture04.training import checkpoint
 def finished(tmp_path, small_request):
     """The folder of a run that was never trained, at its initial values."""
     request = small_request("seed=3")
-    record = Record(tmp_path / "outputs" / "runs" / "pre-a-s3-0123456789-abcdef")
+    record = Record(tmp_path / "outputs" / "runs" / run_name(request.run))
     record.folder.mkdir(parents=True)
     record.start(request.run, request.evaluation, "lecture04 train")
     checkpoint.save(build(request.run), record.folder)
@@ -26,7 +27,7 @@ def finished(tmp_path, small_request):
 def test_a_run_is_found_by_its_folder_its_name_and_a_part_of_it(finished, tmp_path):
     record, run = finished
     outputs = tmp_path / "outputs"
-    for path, where in ((record.folder, "elsewhere"), (record.folder.name, outputs), ("0123456789", outputs)):
+    for path, where in ((record.folder, "elsewhere"), (record.folder.name, outputs), (str(identity(run)), outputs)):
         found = l4.load(path, where)
         assert found.folder == record.folder
         assert found.config == run

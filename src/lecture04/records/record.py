@@ -317,7 +317,7 @@ class _Listing:
 
     def __init__(self, runs: Path) -> None:
         self.names = dict[str, list[str]]()
-        with suppress(FileNotFoundError, NotADirectoryError):
+        with suppress(OSError):  # what is wrong with a folder is said where it is asked for as one
             for name in sorted(os.listdir(runs)):
                 _, *own = name.rsplit("-", 2)
                 if len(own) == 2:

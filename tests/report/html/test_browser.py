@@ -72,7 +72,7 @@ def test_a_grid_has_a_line_a_row_from_slice_to_slice(visit, recall, choose):
     choose(page, "#metric", "train/nll")
     assert "train" in page.locator("figure[data-chart=grid] figcaption").inner_text()
     page.locator("details.chooser summary").click()
-    page.get_by_label("16 pairs: width 32").uncheck()
+    page.get_by_role("checkbox", name="16 pairs: width 32").uncheck()
     drawn(page)
     assert names - {"width 32"} == names & set(plot.locator(".mark-text.role-mark text").all_text_contents())
 
