@@ -7,7 +7,7 @@
 | SIGHUP | a terminal that is closed | 129 |
 | SIGUSR1 | Slurm, some time before a job's limit | 138 |
 
-A second one ends the process at once; files are written whole, so that nothing is torn.
+A second Ctrl-C ends the process at once; files are written whole, so that nothing is torn.
 """
 
 import os

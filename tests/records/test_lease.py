@@ -9,7 +9,7 @@ import time
 import pytest
 
 from lecture04.records import lease as leases
-from lecture04.records.lease import FOLDER, Holders, LeaseLostError, check, clear_dead, lease, lease_now, take
+from lecture04.records.lease import FOLDER, Holders, LeaseLostError, check, clear_dead, lease, take
 
 HOLD = """
 import sys, time
@@ -66,7 +66,7 @@ def test_nothing_is_left_behind(run):
 
 def test_a_living_owner_keeps_it(run, holding):
     other = holding(60)
-    with lease_now(run) as is_ours:
+    with lease(run, wait=False) as is_ours:
         assert not is_ours
     assert Holders(run.parent).now() == {"one": f"process {other.pid}"}
 

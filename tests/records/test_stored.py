@@ -77,6 +77,8 @@ def test_a_swapped_checkpoint(finished, caplog):
     shutil.copy(two.folder / "checkpoint.safetensors", one.folder)
     assert seen(one).status() is Status.missing
     assert seen(two).status() is Status.finished
+    assert not (one.folder / "checkpoint.safetensors").exists(), "nobody takes it for the run's"
+    assert (one.folder / "checkpoint.safetensors.unreadable").exists()
 
 
 def test_another_runs_summary_and_evaluation(finished, caplog):

@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from lecture04.files import write_whole
+
 log = logging.getLogger(__name__)
 
 FOLDER = ".leases"
@@ -52,7 +54,7 @@ class Lease:
         """Say that the owner lives."""
         self.renewals += 1
         with suppress(OSError):  # a disk that is full, or away for a moment: the next one may go through
-            _write(_numbered(self.path, self.number), self.renewals)
+            write_whole(_numbered(self.path, self.number), _of_this_process(self.renewals))
 
     def release(self) -> None:
         """Give it back, with the numbers below, whose owners are dead."""
@@ -68,20 +70,13 @@ _held: dict[Path, Lease] = {}
 
 
 @contextmanager
-def lease(run: Path) -> Iterator[bool]:
-    """Hold a run's lease while the block runs; waits, and says so in the log, while another process holds it."""
-    own = take(run, wait=True)
-    assert own is not None
-    try:
-        yield True
-    finally:
-        give_back(run, own)
+def lease(run: Path, *, wait: bool = True) -> Iterator[bool]:
+    """Hold a run's lease while the block runs; yields whether it is ours.
 
-
-@contextmanager
-def lease_now(run: Path) -> Iterator[bool]:
-    """As `lease`, without waiting for an owner that lives; yields whether the run was free."""
-    own = take(run, wait=False)
+    It waits, and says so in the log, while another process holds it; without `wait` only as long as it is not known
+    whether that one lives.
+    """
+    own = take(run, wait=wait)
     try:
         yield own is not None
     finally:
@@ -143,13 +138,8 @@ class Holders:
 
     def now(self) -> dict[str, str]:
         """{the name of a run: its owner in words}."""
-        number = dict[str, int]()
-        for name in _names(self.leases):
-            run, _, end = name.rpartition(".")
-            if end.isdigit():
-                number[run] = max(int(end), number.get(run, 0))
         before, self.seen = self.seen, {}
-        for run, last in number.items():
+        for run, last in dict(sorted(_leases(self.leases))).items():
             content = _read(_numbered(self.leases / run, last))
             same = run in before and before[run][0] == content
             self.seen[run] = before[run] if same else (content, time.monotonic())
@@ -198,7 +188,7 @@ def _make(path: Path, number: int) -> bool:
     part = path.parent / f"{uuid4().hex}.part"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _fill(part, 0)
+        part.write_text(_of_this_process(0), encoding="utf-8")
         os.link(part, _numbered(path, number))
     except (FileExistsError, FileNotFoundError):  # or the folder was taken away as an empty one
         return False
@@ -212,16 +202,11 @@ def _make(path: Path, number: int) -> bool:
     return True
 
 
-def _write(path: Path, renewals: int) -> None:
-    part = path.parent / f"{uuid4().hex}.part"
-    _fill(part, renewals)
-    part.replace(path)
-
-
-def _fill(part: Path, renewals: int) -> None:
+def _of_this_process(renewals: int) -> str:
+    """What its lease says."""
     process = os.getpid()
     about = {"host": platform.node(), "boot": _boot(), "process": process, "started": _started(process)}
-    part.write_text(json.dumps(about | {"renewals": renewals}), encoding="utf-8")
+    return json.dumps(about | {"renewals": renewals})
 
 
 def _numbered(path: Path, number: int) -> Path:
@@ -229,8 +214,15 @@ def _numbered(path: Path, number: int) -> Path:
 
 
 def _numbers(path: Path) -> list[int]:
-    ends = (name.rpartition(".") for name in _names(path.parent))
-    return [int(number) for run, _, number in ends if run == path.name and number.isdigit()]
+    return [number for run, number in _leases(path.parent) if run == path.name]
+
+
+def _leases(folder: Path) -> Iterator[tuple[str, int]]:
+    """(the name of a run, a number of its lease) of all of them."""
+    for name in _names(folder):
+        run, _, number = name.rpartition(".")
+        if number.isdigit():
+            yield run, int(number)
 
 
 def _names(folder: Path) -> list[str]:

@@ -14,7 +14,6 @@ A run without a summary was interrupted. Training's own outcome is written befor
 failing metric loses no training.
 """
 
-import hashlib
 import json
 import logging
 import math
@@ -23,7 +22,7 @@ import re
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -31,15 +30,17 @@ from typing import Any
 import yaml
 
 from lecture04.config import Evaluation, Reuse, Run, Session, UserError
-from lecture04.files import not_a_folder, not_writable, whole, write_whole
+from lecture04.files import not_a_folder, not_writable, rename_unreadable, whole, write_whole
 from lecture04.records.config_file import written
 from lecture04.records.identity import Identity, identity, recorded, run_name
-from lecture04.records.lease import check, lease_now
+from lecture04.records.lease import check, lease
 from lecture04.records.metrics import canonical
 from lecture04.records.stored import (
+    SEAL,
     SETTLED,
     are_metrics,
     changed,
+    checksum,
     evaluation_fault,
     finite,
     is_number,
@@ -55,31 +56,9 @@ log = logging.getLogger(__name__)
 _KEY = re.compile("[0-9a-f]{10}")  # an evaluation's; other files may lie beside it
 
 
-UNTRACKED = "untracked.txt"
+UNTRACKED, CHECKPOINT, CURVE = "untracked.txt", "checkpoint.safetensors", "metrics.jsonl"
 IDENTITY = re.compile(r".*-([0-9a-f]{10}-[0-9a-f]{6})")
 """How the name of a run's folder ends."""
-
-
-@dataclass(frozen=True)
-class Curve:
-    """How much of metrics.jsonl is meant: its first bytes, and their checksum."""
-
-    n_bytes: int
-    sha256: str
-
-    def to_json(self) -> dict[str, Any]:
-        """As it stands in a file."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, content: dict[str, Any]) -> "Curve":
-        """From a file. Raises KeyError, TypeError."""
-        return cls(int(content["n_bytes"]), str(content["sha256"]))
-
-    @classmethod
-    def of(cls, lines: bytes) -> "Curve":
-        """All of these."""
-        return cls(len(lines), hashlib.sha256(lines).hexdigest())
 
 
 @dataclass(frozen=True)
@@ -107,6 +86,8 @@ class Record:
         if "config" in content and self._identity and self._identity != own:
             return f"it is the summary of another run, {own}"
         if name := changed(self.folder, content.get("files")):
+            if name == CHECKPOINT:  # or it would be taken for the run's once the summary is set aside
+                rename_unreadable(self.folder / name, "it is not the one that the run ended with")
             return f"{name} is not the file that it was written with; the run is made again"
         return ""
 
@@ -150,7 +131,7 @@ class Record:
     def last_step(self) -> int:
         """The last step in metrics.jsonl; 0 before the first. A line that is being written does not count."""
         try:
-            with open(self.folder / "metrics.jsonl", "rb") as file:
+            with open(self.folder / CURVE, "rb") as file:
                 file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))
                 lines = file.read().split(b"\n")[:-1]
         except OSError:
@@ -182,7 +163,7 @@ class Record:
         """Take away that a try failed, unless another process works on it; it goes on from where it stood."""
         if not self.error(key):
             return
-        with lease_now(self.folder) as is_ours:
+        with lease(self.folder, wait=False) as is_ours:
             if is_ours and not self.status().is_result:
                 (self.folder / "summary.json").unlink(missing_ok=True)
             elif is_ours and self.evaluation(key).get("error"):
@@ -190,14 +171,14 @@ class Record:
 
     def give_up(self, run: Run, key: str, error: str) -> None:
         """Write down that a run has no outcome, from outside of it, unless another process works on it."""
-        with lease_now(self.folder) as is_ours:
+        with lease(self.folder, wait=False) as is_ours:
             if is_ours and self.status().is_result:
                 self.write_evaluation(key, {"error": f"evaluation: {error}"})
             elif is_ours:
                 self.finish(Status.failed, run, "", error=error)
 
     def _clear(self) -> None:
-        names = ("config.yaml", "identity.json", "metrics.jsonl", "summary.json", "checkpoint.safetensors", UNTRACKED)
+        names = ("config.yaml", "identity.json", CURVE, "summary.json", CHECKPOINT, UNTRACKED)
         for leftover in (*names, *(path.name for path in self.folder.glob("resume-*"))):
             (self.folder / leftover).unlink(missing_ok=True)
 
@@ -218,21 +199,22 @@ class Record:
     def append(self, row: dict[str, float]) -> None:
         """One more line of metrics.jsonl."""
         check(self.folder)
-        with open(self.folder / "metrics.jsonl", "a", encoding="utf-8") as file:
+        with open(self.folder / CURVE, "a", encoding="utf-8") as file:
             file.write(json.dumps(finite(row)) + "\n")
 
-    def curve(self) -> Curve:
-        """Of metrics.jsonl as it is."""
-        return Curve.of(self._lines())
+    def curve(self) -> dict[str, Any]:
+        """The seal of metrics.jsonl as it is; empty where nothing was measured yet."""
+        return seals(self.folder, (CURVE,)).get(CURVE, {})
 
-    def cut_curve(self, to: Curve) -> None:
-        """Leave of metrics.jsonl what was there at an earlier time. Raises ValueError where that is not there."""
-        lines = self._lines()
-        if Curve.of(lines[: to.n_bytes]) != to:
-            raise ValueError("metrics.jsonl does not begin as it did")
-        if len(lines) > to.n_bytes:
-            with whole(self.folder / "metrics.jsonl") as part:
-                part.write_bytes(lines[: to.n_bytes])
+    def cut_curve(self, seal: dict[str, Any]) -> None:
+        """Leave of metrics.jsonl what was there when it was sealed. Raises ValueError where that is not there."""
+        path, lines = self.folder / CURVE, self._lines()
+        n_bytes = seal.get("size", 0)
+        if seal and not (path.is_file() and checksum(path, n_bytes) == seal.get(SEAL)):
+            raise ValueError(f"{CURVE} does not begin as it did")
+        if len(lines) > n_bytes:
+            with whole(path) as part:
+                part.write_bytes(lines[:n_bytes])
 
     def rows(self) -> list[dict[str, float]]:
         """The lines of metrics.jsonl; one that is torn, or says nonsense, does not count."""
@@ -247,7 +229,7 @@ class Record:
         return found
 
     def _lines(self) -> bytes:
-        path = self.folder / "metrics.jsonl"
+        path = self.folder / CURVE
         return path.read_bytes() if path.is_file() else b""
 
     def finish(self, status: Status, run: Run, command: str, **facts: Any) -> None:
@@ -263,7 +245,7 @@ class Record:
             "command": command,
             "ended": datetime.now().astimezone().isoformat(timespec="seconds"),
         }
-        files = seals(self.folder, ("checkpoint.safetensors", "metrics.jsonl"))
+        files = seals(self.folder, (CHECKPOINT, CURVE))
         write_sealed(self.folder / "summary.json", head | facts | {"files": files})
 
     def ended(self) -> datetime | None:
@@ -279,9 +261,8 @@ class Record:
         """Keep an evaluation, or why it failed."""
         check(self.folder)
         (self.folder / "evals").mkdir(exist_ok=True)
-        write_sealed(
-            self.folder / "evals" / f"{key}.json", content | ({"run": self._identity} if self._identity else {})
-        )
+        of = {"run": self._identity} if self._identity else {}
+        write_sealed(self.folder / "evals" / f"{key}.json", content | of)
 
 
 def find(run: Run, session: Session, own: Identity | None = None) -> Record:

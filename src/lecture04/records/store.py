@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lecture04.config.errors import UserError, nearest
-from lecture04.records.lease import lease_now
+from lecture04.records.lease import lease
 from lecture04.records.record import IDENTITY, Record, Status
 
 
@@ -102,7 +102,7 @@ def remove(kept: Kept) -> bool:
 
     Of one that is linked from elsewhere the link is deleted; what it leads to stays.
     """
-    with lease_now(kept.record.folder) as is_ours:
+    with lease(kept.record.folder, wait=False) as is_ours:
         if is_ours and kept.record.folder.is_symlink():
             kept.record.folder.unlink()
         elif is_ours:

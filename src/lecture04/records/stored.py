@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 SETTLED = 100_000_000
 """Nanoseconds behind its last change from which on a file or folder is known to have another time at the next one."""
 
+NONSENSE = "it does not say what it should"
+
 Content = dict[str, Any]
 Fault = Callable[[Content], str]
 """Why a file's content does not count; empty where it does."""
@@ -82,7 +84,7 @@ def read_json(path: Path, fault: Fault = lambda content: "") -> Content | None:
     except ValueError as e:
         rename_unreadable(path, e)
         return None
-    why = fault(content) if isinstance(content, dict) else "it does not say what it should"
+    why = fault(content) if isinstance(content, dict) else NONSENSE
     if why:
         rename_unreadable(path, why)
         return None
@@ -119,9 +121,6 @@ def evaluation_fault(content: Content) -> str:
     """What is wrong with an evaluation."""
     is_sound = are_metrics(content.get("metrics")) or isinstance(content.get("error"), str)
     return _broken_seal(content) if is_sound else NONSENSE
-
-
-NONSENSE = "it does not say what it should"
 
 
 def _broken_seal(content: Content) -> str:

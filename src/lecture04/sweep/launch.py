@@ -63,10 +63,10 @@ def _launch_wave(plan: Plan, wave: Sequence[Job], launcher: Launcher, wandb_mode
             causes |= {job.record.folder: cause for job, cause in zip(batch, said, strict=False) if cause}
         elsewhere = holders.now()
         left = [job for job in todo if status_of(job) is Status.missing and job.record.folder.name not in elsewhere]
-        # Where nothing at all happened, the launcher itself does not work.
-        blamed = [job for job in left if job.record.has_begun()] or (left if len(left) == len(todo) else [])
-        if isolates:
-            blamed = left
+        blamed = left
+        if not isolates:  # where nothing at all happened, the launcher itself does not work
+            begun = [job for job in left if job.record.has_begun()]
+            blamed = begun or (left if len(left) == len(todo) else [])
         for job in blamed:
             causes.setdefault(job.record.folder, "no record of the planned name; was code edited meanwhile?")
         tries.update(job.record.folder for job in blamed)

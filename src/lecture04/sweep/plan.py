@@ -46,6 +46,11 @@ class Job:
         """Why it failed; None where it did not."""
         return self.record.error(self.key)
 
+    @property
+    def is_of_other_code(self) -> bool:
+        """Whether a finished run of other code stands for it; only runs.reuse=config lets one."""
+        return self.request.session.reuse is Reuse.config and is_other_code(self.record, self.request.run)
+
     def source(self) -> "Job | None":
         """The job of the run that this one starts from (init=uptrain)."""
         run = source_run(self.request.run)
@@ -125,20 +130,13 @@ class Plan:
             rows={row.name: self._manifest_row(row) for row in self.rows},
         )
 
-    @property
-    def takes_other_code(self) -> bool:
-        """Whether finished runs of other code may stand for a run."""
-        return self.session.reuse is Reuse.config
-
     def _manifest_row(self, row: Row) -> ManifestRow:
         jobs = self.of_row(row.name)
         return ManifestRow(
             evaluation=jobs[0].key,
             mismatch=jobs[0].request.mismatch,
             runs={job.seed: job.record.folder.name for job in jobs},
-            other_code=tuple(
-                job.seed for job in jobs if self.takes_other_code and is_other_code(job.record, job.request.run)
-            ),
+            other_code=tuple(job.seed for job in jobs if job.is_of_other_code),
             overrides=tuple(without_session(row.overrides)),
             slice=row.slice if self.sweep.design is Design.grid else None,
             tokens=jobs[0].request.run.data.tokens(),

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from lecture04.config import sizes
 from lecture04.config.resolve import MISMATCH_WARNING
-from lecture04.records.record import is_other_code
 from lecture04.records.store import runs_in
 from lecture04.report.model import Table
 from lecture04.report.text import one_block, terminal, wants_colour
@@ -54,7 +53,7 @@ def print_plan(plan: Plan, n_workers: int) -> None:
     print(f"{seeds}; {len(plan.jobs)} runs, {len(to_train)} to train, nothing started")
     if sources:
         print(f"before them {len(sources)} runs that these start from")
-    if plan.takes_other_code and any(is_other_code(job.record, job.request.run) for job in plan.jobs):
+    if any(job.is_of_other_code for job in plan.jobs):
         print("* a run of other code (runs.reuse=config)")
     if to_train and known:
         print(
@@ -78,11 +77,7 @@ def _plan_table(plan: Plan) -> Table:
     for row in plan.rows:
         jobs = plan.of_row(row.name)
         run, missing = jobs[0].request.run, [job for job in jobs if not job.record.status().is_result]
-        there = [
-            f"{job.seed}*" if plan.takes_other_code and is_other_code(job.record, job.request.run) else str(job.seed)
-            for job in jobs
-            if job not in missing
-        ]
+        there = [f"{job.seed}*" if job.is_of_other_code else str(job.seed) for job in jobs if job not in missing]
         off = jobs[0].request.mismatch
         lines.append(
             [

@@ -23,7 +23,7 @@ from lecture04 import interrupts
 from lecture04.files import rename_unreadable, whole
 from lecture04.nn.model import LanguageModel
 from lecture04.records.lease import check
-from lecture04.records.record import Curve, Record
+from lecture04.records.record import Record
 from lecture04.training.loop import Standing
 
 log = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ class Kept:
     parameters: dict[str, torch.Tensor]
     random: torch.Tensor
     wall: float
-    curve: Curve
+    curve: dict[str, Any]
 
 
 def save(
@@ -95,14 +95,10 @@ def save(
     header = {
         "run": own,
         "sha256": _digest(tensors),
-        "curve": record.curve().to_json(),
+        "curve": record.curve(),
         "wall": wall,
         "at": {"step": at.step, "tokens": at.tokens, "seconds": at.seconds, "row": at.row},
-        "optim": {
-            "numbers": numbers,
-            "groups": [{k: v for k, v in group.items() if k != "params"} for group in state["param_groups"]],
-            "params": [group["params"] for group in state["param_groups"]],
-        },
+        "optim": {"numbers": numbers, "groups": state["param_groups"]},
     }
     with whole(record.folder / f"resume-{at.step:09d}.safetensors") as part:
         save_file(tensors, part, {"standing": json.dumps(header)})
@@ -152,16 +148,15 @@ def _load(path: Path, own: str) -> Kept:
         if kind == "optim":
             i, _, quantity = rest.partition(".")
             state[int(i)][quantity] = value
-    groups = zip(header["optim"]["groups"], header["optim"]["params"], strict=True)
     at = Standing(
         **header["at"],
         losses=tensors["losses"].tolist(),
         unlogged=list(tensors["unlogged"]),
         unchecked=list(tensors["unchecked"]),
-        optimiser={"state": state, "param_groups": [group | {"params": params} for group, params in groups]},
+        optimiser={"state": state, "param_groups": header["optim"]["groups"]},
     )
     parameters = {name.removeprefix("model."): value for name, value in tensors.items() if name.startswith("model.")}
-    return Kept(at, parameters, tensors["random"], float(header["wall"]), Curve.from_json(header["curve"]))
+    return Kept(at, parameters, tensors["random"], float(header["wall"]), dict(header["curve"]))
 
 
 def _digest(tensors: Mapping[str, torch.Tensor]) -> str:

@@ -12,7 +12,7 @@ from lecture04.data import types as data
 from lecture04.data.types import Corpus
 from lecture04.nn.model import LanguageModel
 from lecture04.records.identity import evaluation_key, identity
-from lecture04.records.lease import LeaseLostError, check, lease, lease_now
+from lecture04.records.lease import LeaseLostError, check, lease
 from lecture04.records.metrics import MEASURES
 from lecture04.records.record import Record, Status
 from lecture04.records.tracker import Tracker, tracker
@@ -40,7 +40,7 @@ def run(request: Request, record: Record, *, command: str, progress: Progress) -
     # The order in which sums are taken depends on the number of threads, so it is the run's and not the machine's.
     torch.set_num_threads(wanted.trainer.threads)
     # A sweep has other jobs to do meanwhile, and comes back to this one.
-    with lease_now(record.folder) if session.origin.sweep else lease(record.folder) as is_ours:
+    with lease(record.folder, wait=not session.origin.sweep) as is_ours:
         if not is_ours:
             log.info("Another process works on the run.")
             return
